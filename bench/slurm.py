@@ -72,7 +72,7 @@ def losses(root: pathlib.Path, options: argparse.Namespace) -> dict:
     calm = root / "calm"
     runs.run(calm, settings, "--workers", "2")
     return {"lost": lost, "seconds": took, "state": state, "same_bits": runs.tensors(calm) == runs.tensors(out) and runs.losses(calm) == runs.losses(out),
-            "steps": nodes.steps(calm), "steps_in_record": nodes.steps(out), "resumes": log.count("resuming from")}
+            "steps": runs.steps_so_far(calm), "steps_in_record": runs.steps_so_far(out), "resumes": log.count("resuming from")}
 
 
 TITLES = {"starts": "from the launch to the first step", "losses": "nodes that are lost"}

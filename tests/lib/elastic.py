@@ -27,7 +27,7 @@ class Record:
         return [member["pid"] for member in json.loads(views[-1].read_text())["members"] if member["pid"] not in self.dead] if views else []
 
     def steps(self) -> int:
-        return sum(line["kind"] == "step" for line in runs.lines_so_far(self.out))
+        return runs.steps_so_far(self.out)
 
 
 class Run(Record):

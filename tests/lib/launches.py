@@ -8,7 +8,8 @@ import sys
 import time
 
 from . import runs
-from .checks import check
+from .checks import check, wait_for
+from .processes import processes
 
 SETTINGS = {"job": "examples/topology.yaml", "train.replicas": 4, "train.batch": 10, "train.epochs": 2}
 LONG = SETTINGS | {"train.epochs": 500, "checkpoint.every_steps": 5, "checkpoint.keep": 2}
@@ -27,12 +28,7 @@ class Client:
                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
     def linac(self, *words: object, status: int = 0, **variables: str) -> str:
-        process = self.start(*words, **variables)
-        said = process.communicate(timeout=120)[0]
-        if process.returncode != status:
-            print(said)
-            sys.exit(f"{words}: exit status {process.returncode}, expected {status}")
-        return said
+        return runs.linac(*words, status=status, **self.variables | variables)
 
     def launch(self, site: str, settings: dict, *extra: object, status: int = 0, **variables: str) -> str:
         return self.linac(*launch_words(site, settings), *extra, status=status, **variables)
@@ -63,24 +59,12 @@ def name_in(said: str) -> str:
 
 
 def wait_for_steps(out: pathlib.Path, steps: int, limit_s: float = 60, pause_s: float = 0.05) -> None:
-    end = time.monotonic() + limit_s
-    while sum(line["kind"] == "step" for line in runs.lines_so_far(out)) < steps:
-        if time.monotonic() > end:
-            sys.exit(f"{out}: {steps} steps not reached")
-        time.sleep(pause_s)
+    wait_for(lambda: runs.steps_so_far(out) >= steps, f"{steps} steps in {out}", limit_s, pause_s)
 
 
 def processes_with(text: str) -> list[list[str]]:
     """Command lines of this host that hold the text, but that of this test."""
-    found = []
-    for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            words = path.read_bytes().decode(errors="replace").split("\0")
-        except OSError:
-            continue
-        if any(text in word for word in words) and path.parent.name != str(os.getpid()):
-            found.append(words)
-    return found
+    return [words for pid, words in processes() if any(text in word for word in words) and pid != os.getpid()]
 
 
 def no_secret_is_told(client: Client, site: pathlib.Path) -> None:

@@ -13,6 +13,7 @@ import threading
 import time
 
 from . import runs
+from .processes import processes
 
 
 class Agent:
@@ -57,17 +58,7 @@ class Agent:
 
     def processes(self) -> list[int]:
         """Of jobs: those that have its folder on their command line."""
-        found = []
-        for entry in pathlib.Path("/proc").iterdir():
-            if not entry.name.isdigit() or int(entry.name) == self.process.pid:
-                continue
-            try:
-                words = (entry / "cmdline").read_bytes()
-            except OSError:
-                continue
-            if str(self.folder).encode() in words:
-                found.append(int(entry.name))
-        return found
+        return [pid for pid, words in processes() if pid != self.process.pid and str(self.folder) in "\0".join(words)]
 
     def __exit__(self, *_) -> None:
         if self.process.poll() is None:

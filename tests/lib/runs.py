@@ -1,4 +1,4 @@
-"""What the training tests share: starting linac, reading what it wrote."""
+"""Starting linac and reading what its runs wrote."""
 
 import json
 import os
@@ -47,14 +47,22 @@ def placed(rank: int, world_size: int, port: int, address: str = "127.0.0.1", lo
             "MASTER_ADDR": address, "MASTER_PORT": str(port)}
 
 
-def run(out: pathlib.Path, settings: dict, *extra: str, status: int = 0, **variables: str) -> str:
-    """Runs to the end; returns what it printed. Fails the test if the exit status is another one."""
-    done = subprocess.run(arguments(out, settings, *extra), cwd=ROOT, env=environment(**variables), text=True,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=900)
+def output(*words: object, status: int = 0, limit_s: float = 600, **settings) -> str:
+    """What a command prints. Fails the test if its exit status is another one."""
+    done = subprocess.run([*map(str, words)], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=limit_s, **settings)
     if done.returncode != status:
         print(done.stdout)
         sys.exit(f"{' '.join(done.args)}: exit status {done.returncode}, expected {status}")
     return done.stdout
+
+
+def linac(*words: object, status: int = 0, cwd: object = ROOT, **variables: str) -> str:
+    return output(LINAC, *words, status=status, cwd=cwd, env=environment(**variables))
+
+
+def run(out: pathlib.Path, settings: dict, *extra: str, status: int = 0, **variables: str) -> str:
+    """Trains to the end."""
+    return output(*arguments(out, settings, *extra), status=status, limit_s=900, cwd=ROOT, env=environment(**variables))
 
 
 def start(out: pathlib.Path, settings: dict, *extra: str, **variables: str) -> subprocess.Popen:
@@ -104,7 +112,7 @@ def tensors_in(content: bytes) -> dict[str, bytes]:
 def wait_for_steps(out: pathlib.Path, process: subprocess.Popen, steps: int, limit_s: float = 600) -> None:
     """Returns when the run has finished so many steps, or has ended."""
     deadline = time.monotonic() + limit_s
-    while process.poll() is None and sum(line["kind"] == "step" for line in lines_so_far(out)) < steps:
+    while process.poll() is None and steps_so_far(out) < steps:
         if time.monotonic() > deadline:
             kill_tree(process)
             sys.exit(f"{out}: {steps} steps not reached in {limit_s} s")
@@ -116,3 +124,7 @@ def lines_so_far(out: pathlib.Path) -> list[dict]:
     path = out / "metrics.jsonl"
     text = path.read_text() if path.exists() else ""
     return [json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("\n")]
+
+
+def steps_so_far(out: pathlib.Path) -> int:
+    return sum(line["kind"] == "step" for line in lines_so_far(out))

@@ -18,16 +18,12 @@ def site(root: pathlib.Path) -> dict:
             "environment": {"MASTER_ADDR": "127.0.0.1"}}  # no name server knows the nodes
 
 
-def steps(out: pathlib.Path) -> int:
-    return sum(line["kind"] == "step" for line in runs.lines_so_far(out))
-
-
 def lose_nodes(cluster: Slurm, client: Client, name: str, out: pathlib.Path, kills: int, dice: random.Random) -> list[dict]:
     """Kills so many, each with a step done since the last one, unless the run has come to its end; the one of the job's script among them."""
     done = []
     while len(done) < kills:
-        before, limit = steps(out), time.monotonic() + 240
-        while steps(out) < before + 3 and client.standing(name)["state"] not in ("SUCCEEDED", "FAILED", "LOST", "CANCELLED"):
+        before, limit = runs.steps_so_far(out), time.monotonic() + 240
+        while runs.steps_so_far(out) < before + 3 and client.standing(name)["state"] not in ("SUCCEEDED", "FAILED", "LOST", "CANCELLED"):
             check(time.monotonic() < limit, "the run goes on between two losses") if time.monotonic() > limit else time.sleep(0.1)
         standing = client.standing(name)
         if standing["state"] != "RUNNING":
@@ -38,7 +34,7 @@ def lose_nodes(cluster: Slurm, client: Client, name: str, out: pathlib.Path, kil
         time.sleep(dice.uniform(0, 2))
         node = dice.choice([node for node in cluster.names if node in cluster.daemons])
         cluster.lose(node)
-        done.append({"node": node, "step": steps(out)})
+        done.append({"node": node, "step": runs.steps_so_far(out)})
         time.sleep(dice.uniform(1, 4))
         cluster.bring(node)
     return done

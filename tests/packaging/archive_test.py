@@ -13,7 +13,7 @@ import tempfile
 
 from lib import paths
 from lib.checks import check
-from lib.runs import ROOT
+from lib.runs import ROOT, output
 
 paths.add("packaging")
 import elf  # noqa: E402
@@ -73,11 +73,7 @@ class Inside:
                    "--chdir", f"/opt/{self.program}", "--clearenv"]
         for key, value in {"PATH": "/", "HOME": "/tmp", "LINAC_CACHE": "/tmp/cache", "LD_BIND_NOW": "1"}.items():
             command += ["--setenv", key, value]
-        done = subprocess.run([*command, "--", f"/opt/{self.program}/bin/linac", *words], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=300)
-        if done.returncode != status:
-            print(done.stdout[-4000:])
-            sys.exit(f"{words}: exit status {done.returncode}, expected {status}")
-        return done.stdout
+        return output(*command, "--", f"/opt/{self.program}/bin/linac", *words, status=status)
 
 
 def main(build: str) -> None:

@@ -9,13 +9,13 @@ import pathlib
 import shutil
 import sys
 
-import fit_test
-from fit_test import EPOCHS, EVENTS, TOLERANCE, check, epochs, far, job_of, make_data, train
-
 import h5py
 import keras
 import numpy as np
 import tf_keras as keras2
+
+from fit_test import EPOCHS, EVENTS, TOLERANCE, epochs, far, job_of, make_data, train
+from lib.checks import expect, failures
 
 L, O, OLD = keras2.layers, keras2.optimizers, keras2.optimizers.legacy
 
@@ -74,13 +74,13 @@ def go_on(folder: pathlib.Path, data: dict, name: str, form: str) -> None:
     losses, accuracies = ([line["train"].get(name) for line in epochs(out)] for name in ("loss", "accuracy"))
     home = keras.models.load_model(out / "models" / "model.keras")
     apart = far(losses, expected["loss"])
-    check(apart < factor * TOLERANCE and "restore: true" in (out / "job.yaml").read_text(),
-          f"{name} in {form}: losses within {apart:.1e}")
+    expect(apart < factor * TOLERANCE and "restore: true" in (out / "job.yaml").read_text(),
+           f"{name} in {form}: losses within {apart:.1e}")
     # An event at the edge of two classes may fall to either side.
-    check(None not in accuracies and np.abs(np.array(accuracies, "f8") - expected["accuracy"]).max() < 1.5 / EVENTS,
-          f"{name} in {form}: the accuracy is taken over: {accuracies}")
+    expect(None not in accuracies and np.abs(np.array(accuracies, "f8") - expected["accuracy"]).max() < 1.5 / EVENTS,
+           f"{name} in {form}: the accuracy is taken over: {accuracies}")
     scores = far(home.predict(x, verbose=0), model.predict(x, verbose=0))
-    check(scores < 10 * factor * TOLERANCE, f"{name} in {form}: scores in Keras 3 within {scores:.1e}")
+    expect(scores < 10 * factor * TOLERANCE, f"{name} in {form}: scores in Keras 3 within {scores:.1e}")
 
 
 def refused(folder: pathlib.Path, data: dict) -> None:
@@ -92,17 +92,17 @@ def refused(folder: pathlib.Path, data: dict) -> None:
         names = [name for name in file["optimizer_weights"].attrs["weight_names"] if "/v/dense" not in name]
         file["optimizer_weights"].attrs["weight_names"] = names
     text = train(job_of(folder, path, "one_hot", {}), folder / "refused", status=2)
-    check(str(path) in text and "'velocity'" in text and "train.optimizer.name" in text, f"a part of the state is missing: {text.strip().splitlines()[-1]}")
+    expect(str(path) in text and "'velocity'" in text and "train.optimizer.name" in text, f"a part of the state is missing: {text.strip().splitlines()[-1]}")
     model = winding()
     model.compile(optimizer=OLD.Nadam(0.02), loss="categorical_crossentropy")
     model.save(path)
     text = train(job_of(folder, path, "one_hot", {}), folder / "refused", status=2)
-    check("decay = 0.004" in text, f"Nadam with a schedule of its own: {text.strip().splitlines()[-1]}")
+    expect("decay = 0.004" in text, f"Nadam with a schedule of its own: {text.strip().splitlines()[-1]}")
     model = winding()
     model.compile(optimizer=O.Adam(0.02), loss="categorical_crossentropy")
     model.save(path)  # never trained
     train(job_of(folder, path, "one_hot", {"train.epochs": 1}), folder / "fresh")
-    check("restore: true" not in (folder / "fresh" / "job.yaml").read_text(), "never trained: the optimizer starts afresh")
+    expect("restore: true" not in (folder / "fresh" / "job.yaml").read_text(), "never trained: the optimizer starts afresh")
 
 
 def main() -> None:
@@ -116,8 +116,8 @@ def main() -> None:
         if not name.startswith("old_"):  # the archive is younger
             go_on(folder, data, name, "keras")
     refused(folder, data)
-    if fit_test.failures:
-        sys.exit(f"{len(fit_test.failures)} checks failed")
+    if failures:
+        sys.exit(f"{len(failures)} checks failed")
 
 
 if __name__ == "__main__":

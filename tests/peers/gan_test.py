@@ -11,7 +11,8 @@ import shutil
 import subprocess
 import sys
 
-from lib.runs import LINAC, ROOT
+from lib.checks import expect, failures
+from lib.runs import linac
 
 os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
@@ -22,21 +23,6 @@ import numpy as np
 
 L = keras.layers
 CELLS = 24  # of examples/geometry/small.yaml, each way
-failures = []
-
-
-def check(holds: bool, what: str) -> None:
-    print(("ok   " if holds else "FAIL ") + what, flush=True)
-    if not holds:
-        failures.append(what)
-
-
-def linac(*words: object, status: int = 0) -> str:
-    done = subprocess.run([LINAC, *map(str, words)], cwd=ROOT, capture_output=True, text=True, timeout=600)
-    if done.returncode != status:
-        print(done.stdout, done.stderr, sep="\n")
-    check(done.returncode == status, f"linac {words[0]}: exit status {done.returncode}")
-    return done.stdout + done.stderr
 
 
 def settings(**values: object) -> list:
@@ -61,7 +47,7 @@ def own_networks_from_files(folder: pathlib.Path) -> None:
     linac("train", "examples/3dgan-from-nothing.yaml", "--workers", 1, "--out", folder / "files", *short, *settings(model__generator=files["generator"], model__discriminator=files["discriminator"]))
     # Not "d_fake": its images come from the running statistics, which the first step has moved.
     own, files = ([[step[phase] for phase in ("d_real", "g")] for step in steps(folder / name)] for name in ("own", "files"))
-    check(own == files != [], f"linac's own networks from Keras files: the same losses, bit by bit ({files[0][1]['total']:.6g})")
+    expect(own == files != [], f"linac's own networks from Keras files: the same losses, bit by bit ({files[0][1]['total']:.6g})")
 
 
 def small_networks() -> tuple:
@@ -82,15 +68,15 @@ def train_both(what: str, folder: pathlib.Path, files: dict, showers: pathlib.Pa
         "data": {"train": [str(showers)], "test": [str(showers)], "min_sum": 0},
         "train": {"epochs": 1, "max_steps": 3, "replicas": 3, "batch": 4, "optimizer": {"name": "adam", "lr": 1e-3}}}))
     text = linac("check", job)
-    check("the job can run" in text, f"{what}: check")
+    expect("the job can run" in text, f"{what}: check")
     for workers in (1, 3):
         linac("train", job, "--workers", workers, "--out", folder / f"{what}-{workers}")
-    check(last_checkpoint(folder / f"{what}-1") == last_checkpoint(folder / f"{what}-3"), f"{what}: 1 and 3 workers write the same checkpoint")
+    expect(last_checkpoint(folder / f"{what}-1") == last_checkpoint(folder / f"{what}-3"), f"{what}: 1 and 3 workers write the same checkpoint")
     run = folder / f"{what}-1"
     linac("generate", "--model", run, "--like", showers, "--seed", 5, "--out", folder / f"{what}.h5")
     with h5py.File(folder / f"{what}.h5") as file:
         made = file["ECAL"][:]
-    check(made.shape[1:] == (CELLS,) * 3 and made.min() >= 0 and made.max() > 0, f"{what}: the run generates {made.shape}")
+    expect(made.shape[1:] == (CELLS,) * 3 and made.min() >= 0 and made.max() > 0, f"{what}: the run generates {made.shape}")
     return run
 
 
@@ -108,17 +94,17 @@ def main() -> None:
     run = train_both("keras", folder, files, showers, 10)
     home = keras.models.load_model(run / "models" / "generator.keras")
     changed = max(float(np.abs(a - b).max()) for a, b in zip(home.get_weights(), generator.get_weights()))
-    check(home.output_shape == (None, CELLS, CELLS, CELLS, 1) and changed > 1e-4, f"keras: the trained generator opens in Keras, weights moved by {changed:.1e}")
+    expect(home.output_shape == (None, CELLS, CELLS, CELLS, 1) and changed > 1e-4, f"keras: the trained generator opens in Keras, weights moved by {changed:.1e}")
     linac("export", run, "--part", "discriminator", "--out", folder / "trained-discriminator.keras")
-    check(len(keras.models.load_model(folder / "trained-discriminator.keras").outputs) == 2, "keras: Keras reads the discriminator, too")
+    expect(len(keras.models.load_model(folder / "trained-discriminator.keras").outputs) == 2, "keras: Keras reads the discriminator, too")
 
     subprocess.run([sys.argv[2], str(folder)], check=True)
     scripts = {"generator": folder / "generator.pt", "discriminator": folder / "discriminator.pt"}
     run = train_both("torchscript", folder, scripts, showers, 8)
-    check((run / "models" / "generator.pt").stat().st_size > 1000, "torchscript: the trained generator is there")
-    check("models/generator.pt" in linac("export", run, "--out", folder / "no.keras", status=2), "torchscript: export says where it is")
+    expect((run / "models" / "generator.pt").stat().st_size > 1000, "torchscript: the trained generator is there")
+    expect("models/generator.pt" in linac("export", run, "--out", folder / "no.keras", status=2), "torchscript: export says where it is")
     linac("export", run / "models" / "generator.pt", "--out", folder / "generator.onnx")
-    check((folder / "generator.onnx").stat().st_size > 1000, "torchscript: and writes it as ONNX")
+    expect((folder / "generator.onnx").stat().st_size > 1000, "torchscript: and writes it as ONNX")
 
     job = folder / "keras.json"
     keras.Model(discriminator.inputs, discriminator.outputs[0]).save(folder / "one-output.keras")
@@ -131,7 +117,7 @@ def main() -> None:
         ("other images", "the generator makes 24x24x24", settings(data__train="[data/showers-train.h5]")),
         ("another latent vector", "forward() fails", settings(model__generator=scripts["generator"], model__latent=9)),
     ):
-        check(words in linac("check", job, *changes, status=2), f"{what}: {words}")
+        expect(words in linac("check", job, *changes, status=2), f"{what}: {words}")
     if failures:
         sys.exit(f"{len(failures)} checks failed: {failures}")
 

@@ -21,8 +21,8 @@ import numpy as np
 import onnx
 import onnxruntime
 
-from checks import check, failures, linac
-from lib.runs import ROOT
+from lib.checks import expect, failures
+from lib.runs import ROOT, linac
 
 TORCH = os.environ.get("LINAC_TORCH_PYTHON", str(ROOT / "build" / "bench-peers" / "bin" / "python"))
 DTYPES = {5: "i8", 7: "f4", 12: "?"}  # PyTorch's numbers of them in the file
@@ -101,15 +101,15 @@ def beside_pytorch(program: Program, run_pt2: str, tolerance: float = 2e-5) -> N
     written = run / "models" / "model.pt2"
     weights = weights_in(written)
     differences = {name: far(weights[name], values) for name in weights if (values := program.values[f"after/weight/{name}"]).dtype == "f4"}
-    check(len(differences) > 0 and max(differences.values()) < tolerance,
-          f"{program.name}: after two steps as PyTorch's: {max(differences, key=differences.get)} within {max(differences.values()):.1e}")
+    expect(len(differences) > 0 and max(differences.values()) < tolerance,
+           f"{program.name}: after two steps as PyTorch's: {max(differences, key=differences.get)} within {max(differences.values()):.1e}")
     if program.name != "frozen":  # its "if self.training" was decided by the export
         after = program.predicted = program.predict(run)
-        check(far(after, program.values["after/output"]) < tolerance, f"{program.name}: predicts as PyTorch in evaluation, within "
+        expect(far(after, program.values["after/output"]) < tolerance, f"{program.name}: predicts as PyTorch in evaluation, within "
                                                                       f"{far(after, program.values['after/output']):.1e}")
     with zipfile.ZipFile(program.file) as before, zipfile.ZipFile(written) as behind:
         names = {name.split("/", 1)[1] for name in before.namelist()} - {".data/serialization_id"}
-        check({name.split("/", 1)[1] for name in behind.namelist()} == names | {"extra/linac.json"}, f"{program.name}: all members are there")
+        expect({name.split("/", 1)[1] for name in behind.namelist()} == names | {"extra/linac.json"}, f"{program.name}: all members are there")
     if "dense" in program.name:
         loaded(program, written, after, run_pt2)
 
@@ -121,21 +121,21 @@ def loaded(program: Program, written: pathlib.Path, expected: np.ndarray, run_pt
     raw.write_bytes(np.ascontiguousarray(values, "f4").tobytes())
     subprocess.run([run_pt2, written, raw, *map(str, values.shape), out], check=True)
     computed = np.frombuffer(out.read_bytes(), "f4").reshape(expected.shape)
-    check(far(computed, expected) < 1e-6, f"{program.name}: PyTorch's C++ computes the written file alike, within {far(computed, expected):.1e}")
+    expect(far(computed, expected) < 1e-6, f"{program.name}: PyTorch's C++ computes the written file alike, within {far(computed, expected):.1e}")
     if not os.access(TORCH, os.X_OK):
         return
     result = program.folder / "output.npy"
     done = subprocess.run([TORCH, "-c", LOAD, written, program.arrays, result], capture_output=True, text=True)
-    check(done.returncode == 0, f"{program.name}: torch.export.load reads the written file {done.stderr[-300:]}")
-    check(far(np.load(result), expected) < 1e-6, f"{program.name}: and computes the same, within {far(np.load(result), expected):.1e}")
+    expect(done.returncode == 0, f"{program.name}: torch.export.load reads the written file {done.stderr[-300:]}")
+    expect(far(np.load(result), expected) < 1e-6, f"{program.name}: and computes the same, within {far(np.load(result), expected):.1e}")
 
 
 def starts_as_exported(program: Program) -> None:
     """Nothing learned yet: the program as it is in the file. In a prediction nothing is dropped."""
     found = program.predict(program.train("untrained", {"epochs": 1, "optimizer": {"name": "sgd", "lr": 1e-30}}))
-    check(far(found, program.values["before/output"]) < 1e-6, f"{program.name}: predicts as PyTorch, within "
+    expect(far(found, program.values["before/output"]) < 1e-6, f"{program.name}: predicts as PyTorch, within "
                                                               f"{far(found, program.values['before/output']):.1e}")
-    check("was exported for evaluation" not in program.said, f"{program.name}: no warning")
+    expect("was exported for evaluation" not in program.said, f"{program.name}: no warning")
 
 
 def in_onnx(program: Program) -> None:
@@ -147,9 +147,9 @@ def in_onnx(program: Program) -> None:
     expected = program.predicted
     for events in (1, 3, len(expected)):
         found = session.run(None, {key: values[:events] for key, values in program.inputs.items()})[0]
-        check(far(found, expected[:events]) < 1e-5, f"{program.name}: onnxruntime computes {events} events alike, within "
+        expect(far(found, expected[:events]) < 1e-5, f"{program.name}: onnxruntime computes {events} events alike, within "
                                                     f"{far(found, expected[:events]):.1e}")
-    check("job" in session.get_modelmeta().custom_metadata_map, f"{program.name}: the job is in the file")
+    expect("job" in session.get_modelmeta().custom_metadata_map, f"{program.name}: the job is in the file")
 
 
 def operators(folder: pathlib.Path, programs: pathlib.Path) -> None:
@@ -171,23 +171,23 @@ def operators(folder: pathlib.Path, programs: pathlib.Path) -> None:
         wanted = [spec["user_output"]["arg"]["as_tensor"]["name"] for spec in program["graph_module"]["signature"]["output_specs"]
                   if "user_output" in spec]
         wrong = [f"{i} {made[output]}: {far(found[i], expected(i)):.1e}" for i, output in enumerate(wanted) if not far(found[i], expected(i)) < 1e-5]
-        check(len(found) == len(wanted) > 0 and not wrong, f"{name}: {len(found)} outputs as PyTorch's, but {wrong}")
+        expect(len(found) == len(wanted) > 0 and not wrong, f"{name}: {len(found)} outputs as PyTorch's, but {wrong}")
     table = set()
     for source in (ROOT / "src/linac/model/onnx/aten").glob("*.cpp"):
         table |= set(re.findall(r'^ *\{"([\w.]+\.\w+)", ', source.read_text(), re.M))
     table = {name.removeprefix("torch.ops.aten.") for name in table}
-    check(len(table) > 100 and not table - met, f"no operator of the table is untested: {sorted(table - met)}")
+    expect(len(table) > 100 and not table - met, f"no operator of the table is untested: {sorted(table - met)}")
 
 
 def exact(program: Program) -> None:
     settings = {"replicas": 3, "batch": 4, "epochs": 2, "optimizer": {"name": "adam", "lr": 0.01}}
     runs = [program.train("one", settings, "--workers", "1"), program.train("two", settings, "--workers", "2")]
-    check(checkpoint(runs[0]) == checkpoint(runs[1]), f"{program.name}: 1 and 2 workers write the same checkpoint")
+    expect(checkpoint(runs[0]) == checkpoint(runs[1]), f"{program.name}: 1 and 2 workers write the same checkpoint")
     first, second = (weights_in(run / "models" / "model.pt2") for run in runs)
-    check(all(first[name].tobytes() == second[name].tobytes() for name in first), f"{program.name}: and the same model.pt2")
+    expect(all(first[name].tobytes() == second[name].tobytes() for name in first), f"{program.name}: and the same model.pt2")
     stopped = program.train("stopped", settings | {"max_steps": 2})
     linac("train", program.job("-stopped", settings), "--out", stopped, "--resume", "--workers", "2")
-    check(checkpoint(stopped) == checkpoint(runs[0]), f"{program.name}: a resumed run writes the same checkpoint")
+    expect(checkpoint(stopped) == checkpoint(runs[0]), f"{program.name}: a resumed run writes the same checkpoint")
 
 
 def used(program: Program) -> None:
@@ -195,10 +195,10 @@ def used(program: Program) -> None:
     run = program.folder / f"{program.name}-run"
     linac("evaluate", "--model", run, "--data", program.events, "--out", program.folder / "report", "--bootstraps", "0",
           "--task", "regression")
-    check((program.folder / "report" / "report.json").exists(), f"{program.name}: evaluate")
+    expect((program.folder / "report" / "report.json").exists(), f"{program.name}: evaluate")
     program.train("again", {"file": str(run / "models" / "model.pt2")})
     first = json.loads((program.folder / f"{program.name}-again" / "metrics.jsonl").read_text().splitlines()[-1])
-    check(first is not None, f"{program.name}: what was trained is trained on")
+    expect(first is not None, f"{program.name}: what was trained is trained on")
 
 
 def refused(program: Program, programs: pathlib.Path) -> None:
@@ -209,8 +209,8 @@ def refused(program: Program, programs: pathlib.Path) -> None:
         (folder / "pipe.pt2", "no regular file"),
         (programs / "broken-no-grad.pt2", "take it out of forward()"),
     ):
-        said = linac("train", program.job("-bad", {"file": str(file)}), "--out", folder / "bad", status=2, timeout=20)
-        check(words in said and file.name in said, f"{file.name}: {said.strip().splitlines()[-1][-230:]}")
+        said = linac("train", program.job("-bad", {"file": str(file)}), "--out", folder / "bad", status=2)
+        expect(words in said and file.name in said, f"{file.name}: {said.strip().splitlines()[-1][-230:]}")
 
 
 def main() -> None:
@@ -233,7 +233,7 @@ def main() -> None:
     exact(read("convolutions-dropout"))
     evaluation = read("convolutions-evaluation")
     beside_pytorch(evaluation, run_pt2)
-    check("was exported for evaluation: the 2 layers" in evaluation.said, f"{evaluation.name}: a warning")
+    expect("was exported for evaluation: the 2 layers" in evaluation.said, f"{evaluation.name}: a warning")
     used(dense)
     refused(dense, programs)
     if failures:

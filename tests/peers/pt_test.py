@@ -16,7 +16,8 @@ import numpy as np
 import onnx
 import onnxruntime
 
-from checks import check, failures, linac
+from lib.checks import expect, failures
+from lib.runs import linac
 
 SHAPES = {"dense": ("features", (4,)), "convolutions": ("image", (1, 8, 8)), "particles": ("momenta", (6, 3)), "broken": ("features", (4,))}
 EVENTS = 8
@@ -58,9 +59,9 @@ def in_onnx(folder: pathlib.Path, module: pathlib.Path) -> None:
     for count in (1, 2, 5, EVENTS):
         found = session.run(None, {key: values[:count] for key, values in inputs.items()})[0]
         differences.append(far(found, expected[:count]))
-    check(max(differences) < 1e-5 and np.ptp(expected[:, 0]) > 0, f"{module.stem}: onnxruntime computes 1, 2, 5 and {EVENTS} events alike, "
+    expect(max(differences) < 1e-5 and np.ptp(expected[:, 0]) > 0, f"{module.stem}: onnxruntime computes 1, 2, 5 and {EVENTS} events alike, "
                                                                   f"within {max(differences):.1e}")
-    check("job" in session.get_modelmeta().custom_metadata_map, f"{module.stem}: the job is in the file")
+    expect("job" in session.get_modelmeta().custom_metadata_map, f"{module.stem}: the job is in the file")
 
 
 def refused(folder: pathlib.Path, module: pathlib.Path, words: tuple) -> None:
@@ -70,7 +71,7 @@ def refused(folder: pathlib.Path, module: pathlib.Path, words: tuple) -> None:
     with zipfile.ZipFile(file, "a") as archive:
         archive.writestr(f"{archive.namelist()[0].split('/')[0]}/extra/linac.json", json.dumps({"job": job_of(folder, module)[0]}))
     said = linac("export", file, "--out", out, status=2)
-    check(all(word in said for word in words) and not out.exists(), f"{module.stem}: {said.strip()[-420:]}")
+    expect(all(word in said for word in words) and not out.exists(), f"{module.stem}: {said.strip()[-420:]}")
 
 
 def main() -> None:
@@ -85,7 +86,7 @@ def main() -> None:
     refused(folder, modules / "broken-events.pt", ("aten::view", "invalid for input of size", "x.shape[0]", ".pt2"))
     refused(folder, modules / "broken-one.pt", ("shape '[1, 3]' is invalid", "a trace keeps the number of events"))
     said = linac("export", modules / "dense-script.pt", "--out", folder / "foreign.onnx", status=2)
-    check("was not trained by linac" in said, f"a file without the shapes of its inputs: {said.strip()[-250:]}")
+    expect("was not trained by linac" in said, f"a file without the shapes of its inputs: {said.strip()[-250:]}")
     if failures:
         sys.exit(f"{len(failures)} checks failed: {failures}")
 

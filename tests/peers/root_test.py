@@ -15,7 +15,7 @@ import numpy
 import skhep_testdata
 import uproot
 
-from checks import check, failures
+from lib.checks import expect, failures
 
 OUT, DUMP = pathlib.Path(sys.argv[1]), sys.argv[2]
 REAL = pathlib.Path(skhep_testdata.__file__).parent / "data"
@@ -98,7 +98,7 @@ def compare(path, must=()):
     """Compares all columns; those that `must` names have to be read."""
     mine = read_by_linac(path)
     if "error" in mine:
-        return check(False, f"{path.name}: {mine['error']}")
+        return expect(False, f"{path.name}: {mine['error']}")
     bad, seen = [], set()
     with uproot.open(path) as file:
         for i, table in enumerate(mine["tables"]):
@@ -120,7 +120,7 @@ def compare(path, must=()):
                 elif result is not None:
                     bad.append(f"{column['name']} ({column['words']}) differs")
     bad += [f"{name} is not read" for name in must if name not in seen]
-    check(not bad, f"{path.name}: {len(seen)} columns as uproot reads them" + (f"; {bad[:6]}" if bad else ""))
+    expect(not bad, f"{path.name}: {len(seen)} columns as uproot reads them" + (f"; {bad[:6]}" if bad else ""))
 
 
 def columns_of_all_types(events, seed):
@@ -175,7 +175,7 @@ def written_ntuples():
 
 def real_files():
     old = REAL / "uproot-from-geant4.root"  # a tree as ROOT 3 wrote it
-    check("is of version 5" in read_by_linac(old).get("error", ""), "a tree of ROOT 3 is refused by its version")
+    expect("is of version 5" in read_by_linac(old).get("error", ""), "a tree of ROOT 3 is refused by its version")
     for path in sorted(REAL.glob("*.root")):
         if path != old and path.stat().st_size < 6_000_000:
             compare(path)

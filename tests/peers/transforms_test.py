@@ -13,7 +13,8 @@ import subprocess
 import sys
 import zipfile
 
-from lib.runs import ROOT
+from lib.checks import expect, failures
+from lib.runs import LINAC, ROOT
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
@@ -26,17 +27,9 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import xxhash
-from lib.runs import LINAC
 
 EVENTS = 3000
 folder = pathlib.Path(sys.argv[1]).resolve()
-failures = 0
-
-
-def check(ok, what):
-    global failures
-    failures += not ok
-    print(f"{'ok  ' if ok else 'FAIL'} {what}")
 
 
 def linac(*arguments):
@@ -126,7 +119,7 @@ def values_agree(events):
             same = np.mean(found == values)
             # Two libraries' sines and sums differ in the last bit of float64, and so rarely in float32.
             close = np.allclose(found, values, rtol=2e-7, atol=1e-12)
-            check(close and same > (0.999 if name in ("dphi", "mt", "ht", "far") else 0.9999999), f"{name}: {same:.5%} of the values have the same bits")
+            expect(close and same > (0.999 if name in ("dphi", "mt", "ht", "far") else 0.9999999), f"{name}: {same:.5%} of the values have the same bits")
 
 
 JOB = """
@@ -158,21 +151,21 @@ def selection_agrees(events):
         said = json.loads(linac("data", "info", job, "--json"))
         for role, name in (("train", "train"), ("test", "validation")):
             got = sum(file["events"] for file in said[role])
-            check(got == int((part == name).sum()), f"{files}: {got} events in {name}, as pandas and xxhash have it")
-        check(sum(file["passed"] for file in said["train"]) == len(passed), f"{len(passed)} of {EVENTS} pass the filter")
+            expect(got == int((part == name).sum()), f"{files}: {got} events in {name}, as pandas and xxhash have it")
+        expect(sum(file["passed"] for file in said["train"]) == len(passed), f"{len(passed)} of {EVENTS} pass the filter")
         linac("data", "scaling", folder / files, "--job", job, "--column", "met", "--out", folder / "s.json")
         mean = json.loads((folder / "s.json").read_text())["met"]["mean"][0]
         wanted = passed["met"][part == "train"].mean()
-        check(abs(mean / wanted - 1) < 1e-6, f"{files}: their met has the mean {wanted:.8g}")
+        expect(abs(mean / wanted - 1) < 1e-6, f"{files}: their met has the mean {wanted:.8g}")
     linac("train", job, "--out", folder / "selected", "--workers", 1)
     for name in ("train", "validation", "test"):
         report = json.loads(linac("evaluate", "--model", folder / "selected", "--data", folder / "events.parquet", "--part", name,
                                   "--filter", "--bootstraps", 0, "--json"))
-        check(report["events"] == int((part == name).sum()), f"evaluate --part {name} --filter: {report['events']} events")
+        expect(report["events"] == int((part == name).sum()), f"evaluate --part {name} --filter: {report['events']} events")
     report = json.loads(linac("evaluate", "--model", folder / "selected", "--validation-split", "--bootstraps", 0, "--json"))
-    check(report["events"] == int((part == "validation").sum()), "evaluate --validation-split: those that tested")
+    expect(report["events"] == int((part == "validation").sum()), "evaluate --validation-split: those that tested")
     report = json.loads(linac("evaluate", "--model", folder / "selected", "--data", folder / "events.parquet", "--bootstraps", 0, "--json"))
-    check(report["events"] == EVENTS, "evaluate: all events, for none were selected")
+    expect(report["events"] == EVENTS, "evaluate: all events, for none were selected")
 
 
 def weights_of(run):
@@ -210,9 +203,9 @@ def training_agrees():
             linac("train", job, "--out", folder / f"{name}{workers}", "--workers", workers, *common, *settings)
     wanted = weights_of(folder / "made1")
     for run in ("made2", "here1", "here2"):
-        check(weights_of(folder / run) == wanted, f"{run}: the weights of a training on the file that pyarrow wrote")
+        expect(weights_of(folder / run) == wanted, f"{run}: the weights of a training on the file that pyarrow wrote")
     losses = lambda run: [json.loads(line).get("test") for line in (folder / run / "metrics.jsonl").read_text().splitlines()]
-    check(losses("here2") == losses("made2"), "and its test losses")
+    expect(losses("here2") == losses("made2"), "and its test losses")
 
 
 shutil.rmtree(folder, ignore_errors=True)

@@ -8,16 +8,10 @@ import subprocess
 import sys
 import tempfile
 
+from lib.checks import expect, failures
 from lib.runs import LINAC
 
 PASSED, FAILED, UNDECIDED, SKIPPED = 0, 7, 10, 77
-problems = []
-
-
-def check(holds, what):
-    if not holds:
-        problems.append(what)
-    print(f"{'ok  ' if holds else 'FAIL'} {what}", flush=True)
 
 
 def validate(model, folder, out, seed=1, *options):
@@ -43,13 +37,13 @@ def worst_in_floors(figures):
 
 
 def at_most(value, limit, what):
-    check(value <= limit, f"{what}: {value:.3f} (at most {limit})")
+    expect(value <= limit, f"{what}: {value:.3f} (at most {limit})")
 
 
 def cell_chain(folder, out):
     status, figures = validate("models/cell_chain-clic.chain", folder, out)
     failing = [figure["name"] for figure in figures if figure["passed"] is False]
-    check(status in (PASSED, UNDECIDED) and not failing, f"cell_chain: no figure fails the gate (status {status}, failing {failing})")
+    expect(status in (PASSED, UNDECIDED) and not failing, f"cell_chain: no figure fails the gate (status {status}, failing {failing})")
     at_most(worst_in_floors(figures), 3, "cell_chain: the worst distance of an observable, in floors")
     at_most(values(figures, "auc.observables")[0], 0.65, "cell_chain: AUC of a classifier on observables")
     at_most(values(figures, "auc.cells")[0], 0.75, "cell_chain: AUC of a classifier on cells")
@@ -81,8 +75,8 @@ def main():
     with tempfile.TemporaryDirectory() as scratch:
         cell_chain(folder, pathlib.Path(scratch, "cell_chain"))
         threedgan(folder, pathlib.Path(scratch, "3dgan"))
-    print(f"{len(problems)} problems")
-    return 1 if problems else 0
+    print(f"{len(failures)} problems")
+    return 1 if failures else 0
 
 
 sys.exit(main())

@@ -7,9 +7,9 @@ import pathlib
 import subprocess
 import sys
 import tempfile
-import time
 
 from attack_world import FILES, call, good
+from lib.checks import wait_for
 from lib.runs import LINAC
 from lib.server_process import Service
 
@@ -33,11 +33,11 @@ def log(service: Service, run: str, step: int):
 
 def becomes(service: Service, status: int) -> bytes:
     """What /readyz says then; it looks once a second."""
-    end = time.monotonic() + 20
-    while (answer := call(service, "GET", "/readyz")).status != status:
-        assert time.monotonic() < end, (answer.status, answer.body)
-        time.sleep(0.1)
-    return answer.body
+    def answered():
+        answer = call(service, "GET", "/readyz")
+        return answer if answer.status == status else None
+
+    return wait_for(answered, f"/readyz says {status}", 20, 0.1).body
 
 
 def fill(folder: pathlib.Path) -> pathlib.Path:

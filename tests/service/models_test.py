@@ -8,19 +8,13 @@ import json
 import os
 import pathlib
 import subprocess
-import sys
 import tempfile
 
+from lib.checks import check
 from lib.runs import LINAC, ROOT
 from lib.server_process import Service
 
 GENERATOR = ROOT / "models" / "3dgan-clic.keras"
-
-
-def check(condition: bool, what: str) -> None:
-    print(f"{'ok   ' if condition else 'FAILED'} {what}", flush=True)
-    if not condition:
-        sys.exit(1)
 
 
 class Verbs:

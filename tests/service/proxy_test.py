@@ -3,7 +3,6 @@ service knows from whom and how requests come, and a stranger who guesses tokens
 Exit 77 where there is no nginx."""
 
 import http.client
-import json
 import pathlib
 import re
 import shutil
@@ -13,7 +12,7 @@ import sys
 import tempfile
 import time
 
-from attack_world import FILES, Answer, People, good
+from attack_world import FILES, Answer, People, ask, good
 from lib.ports import free_port
 from lib.runs import ROOT
 from lib.server_process import Service
@@ -70,15 +69,7 @@ class Proxy:
         return connection
 
     def call(self, method: str, path: str, body=None, token: str | None = None, headers=None, source: str = "127.0.0.1") -> Answer:
-        data = json.dumps(body).encode() if isinstance(body, dict) else body
-        headers = {"Host": f"{NAME}:{self.port}"} | dict(headers or {}) | ({"Authorization": f"Bearer {token}"} if token else {})
-        connection = self.connect(source)
-        try:
-            connection.request(method, path, data, headers)
-            response = connection.getresponse()
-            return Answer(response.status, response.headers, response.read())
-        finally:
-            connection.close()
+        return ask(self.connect(source), method, path, body, token, {"Host": f"{NAME}:{self.port}"} | dict(headers or {}))
 
     def stop(self) -> None:
         self.process.terminate()

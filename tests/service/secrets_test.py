@@ -19,6 +19,7 @@ import traceback
 
 from attack_jobs_test import Person, Skipped, newcomer, plug_in
 from attack_world import call
+from lib.checks import wait_for
 from lib.runs import LINAC, ROOT
 from lib.server_process import Service
 from lib.servers.versitygw import Versitygw
@@ -158,14 +159,6 @@ print("end", flush=True)
 """
 
 
-def waits_for(condition, seconds: float = 30):
-    end = time.monotonic() + seconds
-    while not (found := condition()):
-        assert time.monotonic() < end, "it does not come"
-        time.sleep(0.05)
-    return found
-
-
 def what_a_job_prints_is_redacted(service, admin, ann, bob, folder) -> None:
     put(ann, "MY_KEY")
     put(ann, "X509_USER_PROXY", PROXY)
@@ -205,13 +198,13 @@ def secrets_are_those_of_the_moment_an_attempt_starts(service, admin, ann, bob, 
     job = plug_in(folder, "waits", WAITS)
     more = {"set": ["secrets=[MY_KEY, X509_USER_PROXY]"]}
     first = ann.submit(job, **more)
-    waits_for(lambda: "key [secret MY_KEY]" in ann.log(first))
+    wait_for(lambda: "key [secret MY_KEY]" in ann.log(first), "its log", 30, 0.05)
     second, third = ann.submit(job, **more), ann.submit(job, **more)  # there is one core
     put(ann, "MY_KEY", "the-second-value")
     go = lambda run: (service.folder / "artifacts/0" / run / "artifacts/go").touch()  # noqa: E731
     go(first)
     ann.ended(first)
-    waits_for(lambda: "key" in ann.log(second))
+    wait_for(lambda: "key" in ann.log(second), "its log", 30, 0.05)
     assert "second-value" not in ann.log(second)
     ann.ask("DELETE", "/api/v1/secrets/MY_KEY")
     go(second)
@@ -223,7 +216,7 @@ def secrets_are_those_of_the_moment_an_attempt_starts(service, admin, ann, bob, 
     assert ann.log(third) == ""
     put(ann, "MY_KEY", "the-third-value")
     assert ann.ask("POST", f"/api/v1/runs/{third}/resume", {})[0] == 200
-    waits_for(lambda: "key" in ann.log(third))
+    wait_for(lambda: "key" in ann.log(third), "its log", 30, 0.05)
     go(third)
     ann.ended(third)
     kept = holding(service.folder, "the-first-value", "the-second-value", "the-third-value", "MIIsecretproxy")
@@ -264,7 +257,7 @@ def a_backup_has_no_secret_in_the_open(service, admin, ann, bob, folder) -> None
     put(ann, "MY_KEY")
     put(ann, "X509_USER_PROXY", PROXY)
     run = ann.submit(plug_in(folder, "backed", WAITS), set=["secrets=[MY_KEY, X509_USER_PROXY]"])
-    waits_for(lambda: "key" in ann.log(run))
+    wait_for(lambda: "key" in ann.log(run), "its log", 30, 0.05)
     assert len(holding(service.folder, "MIIsecretproxy")) == 1  # the file that the job reads
     to = folder / "backup"
     subprocess.run([LINAC, "serve", "backup", "--data", service.folder, "--to", to], check=True, capture_output=True)
@@ -293,7 +286,7 @@ def a_service_that_is_killed_leaves_nothing() -> None:
             put(admin, "MY_KEY")
             put(admin, "X509_USER_PROXY", PROXY)
             run = admin.submit(plug_in(folder, "killed", WAITS), set=["secrets=[MY_KEY, X509_USER_PROXY]"], attempts_max=1)
-            waits_for(lambda: "key" in admin.log(run))
+            wait_for(lambda: "key" in admin.log(run), "its log", 30, 0.05)
             service.kill()
             attempt = pathlib.Path(data) / "runs" / run / "attempt-1"
             os.kill(json.loads((attempt / "supervisor.json").read_text())["pid"], signal.SIGKILL)
@@ -301,7 +294,7 @@ def a_service_that_is_killed_leaves_nothing() -> None:
         with Service("--slots", "cores=1", data=data) as service:
             admin = Person(service, "admin", admin.token)
             assert admin.ended(run)["state"] == "LOST"
-            log = waits_for(lambda: (text := admin.log(run)).count("later") and text)
+            log = wait_for(lambda: (text := admin.log(run)).count("later") and text, "its log", 30, 0.05)
             assert "later [secret MY_KEY] [secret X509_USER_PROXY]" in log, log
             assert holding(pathlib.Path(data), VALUE, "MIIsecretproxy") == []
 

@@ -18,6 +18,7 @@ import traceback
 import unittest.mock
 
 from attack_world import People
+from lib.checks import wait_for
 from lib.runs import LINAC, ROOT
 from lib.servers.slurm import Slurm
 from lib.servers.sshd import Sshd
@@ -58,10 +59,7 @@ def test_a_job_comes_to_its_end_here() -> None:
         run = world.submit(SHORT)
         done_with_the_bits_of_here(world, run)
         assert len(world.launches()) == 1
-        end = time.monotonic() + 20
-        while list((world.root / "data" / "sites" / "here").glob("*.json")):
-            assert time.monotonic() < end, "what has ended is kept on"
-            time.sleep(0.1)
+        wait_for(lambda: not list((world.root / "data" / "sites" / "here").glob("*.json")), "what has ended is forgotten", 20, 0.1)
 
 
 def test_the_service_is_killed_in_between() -> None:
@@ -119,10 +117,7 @@ def test_what_users_may_not() -> None:
         assert "tags are of agents" in said, said
         # What cannot be reached is waited for, with the reason, and can be cancelled meanwhile.
         run = clients["bob"].submit(*words(SHORT, "all"))[0]
-        end = time.monotonic() + 60
-        while "n01" not in clients["bob"].state(run)["reason"]:
-            assert time.monotonic() < end, clients["bob"].state(run)
-            time.sleep(0.2)
+        wait_for(lambda: "n01" in clients["bob"].state(run)["reason"], lambda: clients["bob"].state(run), 60, 0.2)
         assert clients["bob"].state(run)["state"] == "STARTING"
 
 

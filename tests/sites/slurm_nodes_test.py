@@ -13,7 +13,7 @@ from lib import launches, runs
 from lib.checks import check
 from lib.launches import Client, name_in
 from lib.servers.slurm import Slurm
-from lib.slurm_nodes import NODES, SETTINGS, lose_nodes, site, steps
+from lib.slurm_nodes import NODES, SETTINGS, lose_nodes, site
 
 
 def lose_workers(cluster: Slurm) -> None:
@@ -43,7 +43,7 @@ def main() -> None:
         launches.wait_for_steps(out, 3)
         done = lose_nodes(cluster, client, name, out, options.kills, random.Random(options.seed))
         check(len(done) == options.kills, f"{len(done)} nodes were lost: {done}")
-        launches.wait_for_steps(out, steps(out) + 3, limit_s=240)
+        launches.wait_for_steps(out, runs.steps_so_far(out) + 3, limit_s=240)
         lose_workers(cluster)
         end = client.wait_for(name, "SUCCEEDED", "FAILED", "LOST", "CANCELLED", limit_s=400)
         check(end["state"] == "SUCCEEDED", "the run comes to its end")

@@ -15,7 +15,7 @@ import tempfile
 import time
 
 from lib import runs
-from lib.checks import check
+from lib.checks import check, wait_for
 from range_server import RangeServer
 
 DAY_S = 24 * 3600
@@ -101,11 +101,7 @@ def used_by(root: pathlib.Path, path: pathlib.Path):
     shutil.copy(path, served / "slow.h5")
     with RangeServer(served, bytes_per_s=20_000) as server:
         process = start(root, "data", "info", f"{server.url}/slow.h5")
-        end = time.monotonic() + 60
-        while server.sent < 5_000:
-            if time.monotonic() > end:
-                sys.exit("nothing was asked for")
-            time.sleep(0.01)
+        wait_for(lambda: server.sent >= 5_000, "something is asked for", 60)
         yield process
         server.bytes_per_s = 0
         said, problems = process.communicate(timeout=60)

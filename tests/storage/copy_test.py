@@ -9,10 +9,9 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 
 from lib import runs
-from lib.checks import check
+from lib.checks import check, wait_for
 from lib.servers.versitygw import Versitygw
 from range_server import RangeServer
 
@@ -41,21 +40,13 @@ def left_behind(folder: pathlib.Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir() if "linac-part" in path.name)
 
 
-def wait_for(holds, what: str) -> None:
-    end = time.monotonic() + 30
-    while not holds():
-        if time.monotonic() > end:
-            sys.exit(f"not within 30 s: {what}")
-        time.sleep(0.01)
-
-
 def killed(root: pathlib.Path, content: bytes) -> None:
     (served := root / "served").mkdir()
     (served / "large.bin").write_bytes(content)
     with RangeServer(served, bytes_per_s=2_000_000) as server:
         url, out = f"{server.url}/large.bin", root / "large.bin"
         process = start(root, url, out)
-        wait_for(lambda: server.sent > 4.2 * SEGMENT, "half of the file")
+        wait_for(lambda: server.sent > 4.2 * SEGMENT, "half of the file", 30)
         other = copy(root, url, out, status=2)
         check("another process is writing it" in other, "a second copy at the same time is refused")
         process.send_signal(signal.SIGKILL)
@@ -73,7 +64,7 @@ def killed(root: pathlib.Path, content: bytes) -> None:
 
         server.bytes_per_s = 2_000_000
         process = start(root, url, root / "again.bin")
-        wait_for(lambda: server.sent > before + 0.5 * SEGMENT, "some of it")
+        wait_for(lambda: server.sent > before + 0.5 * SEGMENT, "some of it", 30)
         process.send_signal(signal.SIGTERM)
         _, problems = process.communicate(timeout=60)
         check(process.returncode == 75 and "the same command goes on" in problems, "SIGTERM ends with status 75 and a word")

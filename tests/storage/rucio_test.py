@@ -35,12 +35,9 @@ class Linac:
     def __call__(self, *words: object, status: int = 0, cache: str = "", **environment: str) -> str:
         self.calls += 1
         environment = {**self.rucio.environment, "LINAC_CACHE": str(self.root / (cache or f"cache{self.calls}")), **environment}
-        done = subprocess.run([runs.LINAC, *map(str, words)], cwd=runs.ROOT, env=runs.environment(**environment), text=True, stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, timeout=120)
-        if done.returncode != status:
-            sys.exit(f"{words}: exit status {done.returncode}, expected {status}\n{done.stdout}")
-        check(self.rucio.password not in done.stdout, f"{' '.join(map(str, words[:2]))}: no password is printed")
-        return done.stdout
+        said = runs.linac(*words, status=status, **environment)
+        check(self.rucio.password not in said, f"{' '.join(map(str, words[:2]))}: no password is printed")
+        return said
 
 
 def entry(folder: pathlib.Path, name: str, elements: list[str]) -> dict:

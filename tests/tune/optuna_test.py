@@ -19,7 +19,7 @@ except ImportError as error:
     print(f"{error}: skipped")
     sys.exit(77)
 
-from lib import runs
+from lib.runs import linac
 from lib.checks import check
 
 optuna.logging.set_verbosity(optuna.logging.ERROR)
@@ -34,13 +34,6 @@ OURS = """search:
 objective: [{metric: loss}, {metric: auc}]
 budget: {trials: 40}
 """
-
-
-def linac(*words: object) -> str:
-    done = subprocess.run([runs.LINAC, *map(str, words)], env=runs.environment(), text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120)
-    if done.returncode != 0:
-        sys.exit(f"{words}: exit status {done.returncode}\n{done.stdout}")
-    return done.stdout
 
 
 def objective(trial: optuna.Trial) -> float:

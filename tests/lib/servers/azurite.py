@@ -9,7 +9,6 @@ import http.client
 import os
 import pathlib
 import secrets
-import shutil
 import tempfile
 
 from . import port_server
@@ -18,7 +17,7 @@ from ..ports import free_port
 PROGRAM = port_server.programs() / "azurite" / "node_modules" / ".bin" / "azurite-blob"
 
 
-class Azurite:
+class Azurite(port_server.PortServer):
     BUCKET = "test"
 
     @staticmethod
@@ -51,8 +50,3 @@ class Azurite:
             self.__exit__()
             raise SystemExit(f"azurite: container: {answer.status} {answer.read()}")
         connection.close()
-
-    def __exit__(self, *_) -> None:
-        self.process.kill()
-        self.process.wait()
-        shutil.rmtree(self.folder, ignore_errors=True)

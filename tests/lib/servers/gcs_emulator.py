@@ -2,7 +2,6 @@
 port of 127.0.0.1. `GcsEmulator.available()` says whether it is installed (tests/servers/get.sh gcsemulator)."""
 
 import pathlib
-import shutil
 import tempfile
 
 from . import port_server
@@ -11,7 +10,7 @@ from ..ports import free_port
 PYTHON = port_server.programs() / "gcs" / "bin" / "python"
 
 
-class GcsEmulator:
+class GcsEmulator(port_server.PortServer):
     BUCKET = "test"
 
     @staticmethod
@@ -25,8 +24,3 @@ class GcsEmulator:
         words = [PYTHON, pathlib.Path(__file__).parent / "gcs_start.py", str(self.port), self.BUCKET]
         self.process = port_server.start(words, self.port, self.folder / "log", cwd=self.folder)
         return self
-
-    def __exit__(self, *_) -> None:
-        self.process.kill()
-        self.process.wait()
-        shutil.rmtree(self.folder, ignore_errors=True)

@@ -14,11 +14,11 @@ import shutil
 import ssl
 import subprocess
 import tempfile
-import time
 import urllib.error
 import urllib.request
 
 from . import port_server
+from ..checks import wait_for
 from ..ports import free_port
 
 PROGRAMS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok")
@@ -208,12 +208,8 @@ class Kubernetes:
         return left
 
     def wait(self, holds, what: str, limit_s: float = 60) -> None:
-        end = time.monotonic() + limit_s
-        while not holds():
-            if time.monotonic() > end:
-                raise SystemExit(f"kubernetes: {what}: not within {limit_s} s: " +
-                                 "".join(f"\n{path.name}: {path.read_text(errors='replace')[-1000:]}" for path in self.folder.glob("*.log")))
-            time.sleep(0.05)
+        logs = lambda: "".join(f"\n{path.name}: {path.read_text(errors='replace')[-1000:]}" for path in self.folder.glob("*.log"))
+        wait_for(holds, lambda: f"{logs()}\nkubernetes: {what}", limit_s, 0.05)
 
     def __exit__(self, *_) -> None:
         for process in reversed(list(self.processes.values())):

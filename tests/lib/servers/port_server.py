@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import shutil
 import socket
 import subprocess
 import time
@@ -27,3 +28,15 @@ def start(words: list, port: int, log: pathlib.Path, seconds_max: float = 30, **
                 process.wait()
                 raise SystemExit(f"{words[0]} does not start: {log.read_text(errors='replace')}") from None
             time.sleep(0.02)
+
+
+class PortServer:
+    """Its `process` and `folder` go with the block."""
+
+    def stop(self) -> None:
+        self.process.kill()
+        self.process.wait()
+
+    def __exit__(self, *_) -> None:
+        self.stop()
+        shutil.rmtree(self.folder, ignore_errors=True)

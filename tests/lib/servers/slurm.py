@@ -16,6 +16,7 @@ import tempfile
 import time
 
 from . import port_server
+from ..checks import wait_for
 from ..ports import free_port
 
 PROGRAMS = ("munged", "slurmctld", "slurmd")
@@ -133,11 +134,8 @@ SlurmdTimeout=10
             self.processes.append(subprocess.Popen(words, stdout=log, stderr=log))
 
     def _wait(self, holds, what: str) -> None:
-        end = time.monotonic() + 30
-        while not holds():
-            if time.monotonic() > end:
-                raise SystemExit(f"slurm: {what} does not come up: " + "".join(path.read_text(errors="replace")[-2000:] for path in (self.folder / "log").iterdir()))
-            time.sleep(0.05)
+        logs = lambda: "".join(path.read_text(errors="replace")[-2000:] for path in (self.folder / "log").iterdir())
+        wait_for(holds, lambda: f"{logs()}\nslurm: {what}", 30, 0.05)
 
     def ask(self, *words: str) -> str:
         return subprocess.run(words, env={**os.environ, **self.environment}, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=30).stdout

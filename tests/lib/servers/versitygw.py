@@ -19,7 +19,7 @@ from . import port_server
 from ..ports import free_port
 
 
-class Versitygw:
+class Versitygw(port_server.PortServer):
     BUCKET = "test"
 
     @staticmethod
@@ -69,11 +69,3 @@ class Versitygw:
         if answer.status != 200:
             raise SystemExit(f"versitygw: PUT {key}: {answer.status} {answer.read()}")
         connection.close()
-
-    def stop(self) -> None:
-        self.process.kill()
-        self.process.wait()
-
-    def __exit__(self, *_) -> None:
-        self.stop()
-        shutil.rmtree(self.folder, ignore_errors=True)

@@ -15,7 +15,7 @@ from ..ports import free_port
 INSIDE = "LINAC_TEST_NETWORK_NAMESPACE"
 
 
-class Xrootd:
+class Xrootd(port_server.PortServer):
     @staticmethod
     def available() -> bool:
         return bool(shutil.which("xrootd")) and os.geteuid() == 0 and subprocess.run(["unshare", "--net", "true"], capture_output=True).returncode == 0
@@ -53,11 +53,3 @@ class Xrootd:
         # It refuses to run as root.
         words = ["setpriv", "--reuid=xrootd", "--regid=xrootd", "--clear-groups", "xrootd", "-c", self.folder / "config"]
         self.process = port_server.start(words, self.http, self.folder / "log", cwd=self.folder / "admin")
-
-    def stop(self) -> None:
-        self.process.kill()
-        self.process.wait()
-
-    def __exit__(self, *_) -> None:
-        self.stop()
-        shutil.rmtree(self.folder, ignore_errors=True)
