@@ -24,8 +24,7 @@ class Client:
         self.variables = {"LINAC_SITES": str(root / "sites.yaml"), "XDG_STATE_HOME": str(root / "state"), **variables}
 
     def start(self, *words: object, **variables: str) -> subprocess.Popen:
-        return subprocess.Popen([runs.LINAC, *map(str, words)], cwd=runs.ROOT, env=runs.environment(**{**self.variables, **variables}), text=True,
-                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        return runs.started(*words, stderr=subprocess.STDOUT, **self.variables | variables)
 
     def linac(self, *words: object, status: int = 0, **variables: str) -> str:
         return runs.linac(*words, status=status, **self.variables | variables)

@@ -60,6 +60,12 @@ def linac(*words: object, status: int = 0, cwd: object = ROOT, **variables: str)
     return output(LINAC, *words, status=status, cwd=cwd, env=environment(**variables))
 
 
+def started(*words: object, cwd: object = ROOT, stderr: int = subprocess.PIPE, **variables: str) -> subprocess.Popen:
+    """linac in a process group of its own; what it says is in pipes."""
+    return subprocess.Popen([LINAC, *map(str, words)], cwd=cwd, env=environment(**variables), text=True, stdout=subprocess.PIPE, stderr=stderr,
+                            start_new_session=True)
+
+
 def run(out: pathlib.Path, settings: dict, *extra: str, status: int = 0, **variables: str) -> str:
     """Trains to the end."""
     return output(*arguments(out, settings, *extra), status=status, limit_s=900, cwd=ROOT, env=environment(**variables))

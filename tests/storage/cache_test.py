@@ -22,9 +22,7 @@ DAY_S = 24 * 3600
 
 
 def start(root: pathlib.Path, *words: object, **environment: str) -> subprocess.Popen:
-    environment = {"LINAC_CACHE": str(root / "cache"), **environment}
-    return subprocess.Popen([runs.LINAC, *map(str, words)], cwd=runs.ROOT, env=runs.environment(**environment), text=True,
-                            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    return runs.started(*words, **{"LINAC_CACHE": str(root / "cache"), **environment})
 
 
 def linac(root: pathlib.Path, *words: object, status: int = 0, **environment: str) -> str:

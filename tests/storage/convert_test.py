@@ -29,9 +29,7 @@ PARTS = "train=0.7,validation=0.2,test=0.1"
 
 
 def start(root: pathlib.Path, verb: str, *words: object, **environment: str) -> subprocess.Popen:
-    environment = {"LINAC_CACHE": str(root / "cache"), **environment}
-    return subprocess.Popen([runs.LINAC, "data", verb, *map(str, words)], cwd=root, env=runs.environment(**environment), text=True,
-                            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    return runs.started("data", verb, *words, cwd=root, **{"LINAC_CACHE": str(root / "cache"), **environment})
 
 
 def run(root: pathlib.Path, verb: str, *words: object, status: int = 0, **environment: str) -> str:

@@ -20,8 +20,7 @@ SEGMENT = 8 << 20
 
 def start(root: pathlib.Path, *words: object, **environment: str) -> subprocess.Popen:
     environment = {"LINAC_CACHE": str(root / "cache"), "TMPDIR": str(root / "temporary"), **environment}
-    return subprocess.Popen([runs.LINAC, "data", "copy", *map(str, words)], cwd=root, env=runs.environment(**environment), text=True,
-                            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    return runs.started("data", "copy", *words, cwd=root, **environment)
 
 
 def copy(root: pathlib.Path, *words: object, status: int = 0, **environment: str) -> str:

@@ -21,8 +21,7 @@ FILE = "topology-train.parquet"
 
 
 def start(cache: pathlib.Path, *words: object) -> subprocess.Popen:
-    return subprocess.Popen([runs.LINAC, *map(str, words)], cwd=runs.ROOT, env=runs.environment(LINAC_CACHE=str(cache)), text=True,
-                            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    return runs.started(*words, LINAC_CACHE=str(cache))
 
 
 def end(process: subprocess.Popen, status: int = 0) -> str:

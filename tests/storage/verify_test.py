@@ -20,9 +20,7 @@ from range_server import RangeServer
 
 
 def start(root: pathlib.Path, *words: object, **environment: str) -> subprocess.Popen:
-    environment = {"LINAC_CACHE": str(root / "cache"), **environment}
-    return subprocess.Popen([runs.LINAC, "data", "verify", *map(str, words)], cwd=root, env=runs.environment(**environment), text=True,
-                            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    return runs.started("data", "verify", *words, cwd=root, **{"LINAC_CACHE": str(root / "cache"), **environment})
 
 
 def verify(root: pathlib.Path, *words: object, status: int = 0, **environment: str) -> tuple[str, str]:

@@ -43,8 +43,7 @@ def told(folder: pathlib.Path) -> list[tuple]:
 
 
 def start(*words: object, **environment: str) -> subprocess.Popen:
-    return subprocess.Popen([runs.LINAC, *map(str, words)], cwd=runs.ROOT, env=runs.environment(**environment), text=True, stdout=subprocess.PIPE,
-                            stderr=subprocess.STDOUT, start_new_session=True)
+    return runs.started(*words, stderr=subprocess.STDOUT, **environment)
 
 
 def killed(root: pathlib.Path) -> None:
