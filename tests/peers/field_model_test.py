@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 
+from lib import runs
 from lib.runs import LINAC
 
 os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
@@ -84,8 +85,7 @@ def main() -> int:
     (folder / "job.yaml").write_text(json.dumps(job))
     subprocess.run([LINAC, "train", str(folder / "job.yaml"), "--out", str(folder / "run")], check=True,
                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    lines = [json.loads(line) for line in (folder / "run" / "metrics.jsonl").read_text().splitlines()]
-    losses = [line["train"]["loss"] for line in lines if line["kind"] == "epoch"]
+    losses = [line["train"]["loss"] for line in runs.lines(folder / "run") if line["kind"] == "epoch"]
     good = len(losses) == 4 and losses[-1] < losses[0]
     failed = failed or not good
     print(f"{'ok  ' if good else 'FAIL'} trained on: losses {[round(loss, 3) for loss in losses]}")

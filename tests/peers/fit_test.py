@@ -30,6 +30,7 @@ from sklearn.metrics import roc_auc_score
 
 import fit_labels
 import traced_models
+from lib import runs
 from lib.checks import expect, failures
 from lib.runs import LINAC
 
@@ -161,8 +162,7 @@ def value_of(report: dict, name: str) -> float:
 
 
 def epochs(out: pathlib.Path) -> list[dict]:
-    lines = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
-    return [line for line in lines if line["kind"] == "epoch"]
+    return [line for line in runs.lines(out) if line["kind"] == "epoch"]
 
 
 def floats_in(checkpoint: pathlib.Path, part: str) -> np.ndarray:
@@ -280,8 +280,7 @@ def every_output(folder: pathlib.Path, data: dict) -> None:
     expect(worst[0] < TOLERANCE and state < 10 * TOLERANCE, f"two outputs: {len(ours)} measures within {worst[0]:.1e} ({worst[1]}), weights within {state:.1e}")
     again = home.fit(x, y, batch_size=EVENTS, epochs=1, shuffle=False, verbose=0, sample_weight=weights).history
     expect(set(again) == {name for name in history if not name.startswith("val_")}, f"they are kept in the model: {sorted(again)}")
-    steps = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines() if '"step"' in line]
-    step = next(line["loss"] for line in steps if "loss" in line and isinstance(line["loss"], dict))
+    step = next(line["loss"] for line in runs.lines(out) if line["kind"] == "step")
     expect(set(step) == set(epochs(out)[0]["train"]), "a step has the measures of an epoch")
 
     named = {"train.fit.loss": ["categorical_crossentropy", "huber"], "train.fit.metrics": ["auc", "size_mse", "kind_accuracy"],
@@ -656,7 +655,7 @@ def endings(folder: pathlib.Path) -> None:
     out = folder / "plateau"
     train(job_of(folder, path, "one_hot", {**base, "train.epochs": 5, "train.optimizer.lr": 1e-9, "train.schedule.plateau.patience": 2,
                                            "train.schedule.plateau.factor": 0.5}), out)
-    rates = [json.loads(line)["lr"] for line in (out / "metrics.jsonl").read_text().splitlines() if '"step"' in line and '"lr"' in line]
+    rates = [line["lr"] for line in runs.lines(out) if line["kind"] == "step"]
     expect([round(rate / 1e-9, 3) for rate in rates] == [1, 1, 1, 0.5, 0.5], f"the rate falls on a plateau: {rates}")
     for what, settings, words in (
         ("unknown-loss", {"train.fit.loss": "categorical_crossentrop"}, "did you mean"),

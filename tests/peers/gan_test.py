@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 
+from lib import runs
 from lib.checks import expect, failures
 from lib.runs import linac
 
@@ -30,7 +31,7 @@ def settings(**values: object) -> list:
 
 
 def steps(run: pathlib.Path) -> list:
-    return [line["loss"] for line in map(json.loads, (run / "metrics.jsonl").read_text().splitlines()) if line["kind"] == "step"]
+    return [line["loss"] for line in runs.lines(run) if line["kind"] == "step"]
 
 
 def last_checkpoint(run: pathlib.Path) -> bytes:

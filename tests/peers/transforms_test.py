@@ -13,6 +13,7 @@ import subprocess
 import sys
 import zipfile
 
+from lib import runs
 from lib.checks import expect, failures
 from lib.runs import LINAC, ROOT
 
@@ -204,7 +205,7 @@ def training_agrees():
     wanted = weights_of(folder / "made1")
     for run in ("made2", "here1", "here2"):
         expect(weights_of(folder / run) == wanted, f"{run}: the weights of a training on the file that pyarrow wrote")
-    losses = lambda run: [json.loads(line).get("test") for line in (folder / run / "metrics.jsonl").read_text().splitlines()]
+    losses = lambda run: [line.get("test") for line in runs.lines(folder / run)]
     expect(losses("here2") == losses("made2"), "and its test losses")
 
 

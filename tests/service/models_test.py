@@ -10,6 +10,7 @@ import pathlib
 import subprocess
 import tempfile
 
+from lib import runs
 from lib.checks import check
 from lib.runs import LINAC, ROOT
 from lib.server_process import Service
@@ -42,7 +43,7 @@ def classifier(linac: Verbs, folder: pathlib.Path) -> None:
 
     linac("train", "examples/topology.yaml", *short, "--set", "model.kind=keras", "--set", "model.from=catalog://topology@champion", "--out", folder / "tuned")
     linac("train", "examples/topology.yaml", *short, "--set", "model.kind=keras", "--set", f"model.file={folder}/first/models/model.keras", "--out", folder / "same")
-    losses = [[json.loads(line)["loss"] for line in open(folder / name / "metrics.jsonl") if '"kind":"step"' in line] for name in ("tuned", "same")]
+    losses = [[line["loss"] for line in runs.lines(folder / name) if line["kind"] == "step"] for name in ("tuned", "same")]
     check(len(losses[0]) == 3 and losses[0] == losses[1], "a training from the catalog is the one from the file")
     check("from: catalog://topology/1" in (folder / "tuned" / "job.yaml").read_text(), "its job names the version, not the alias")
 

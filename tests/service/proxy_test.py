@@ -13,6 +13,7 @@ import tempfile
 import time
 
 from attack_world import FILES, Answer, People, ask, good
+from lib.certificates import self_signed
 from lib.ports import free_port
 from lib.runs import ROOT
 from lib.server_process import Service
@@ -21,17 +22,10 @@ NAME = "linac.example.org"
 LARGE = 8 << 20  # nginx alone refuses more than 1 MiB
 
 
-def certificate(folder: pathlib.Path) -> tuple[pathlib.Path, pathlib.Path]:
-    pem, key = folder / "linac.pem", folder / "linac.key"
-    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj", f"/CN={NAME}",
-                    "-addext", f"subjectAltName=DNS:{NAME}", "-keyout", key, "-out", pem], check=True, stderr=subprocess.DEVNULL)
-    return pem, key
-
-
 def configuration(folder: pathlib.Path, port: int, service: Service) -> pathlib.Path:
     """What the documentation shows, at this test's ports and files."""
     documented = re.search(r"```nginx\n(.*?)```", (ROOT / "docs/operate/service.md").read_text(), re.DOTALL).group(1)
-    pem, key = certificate(folder)
+    pem, key = self_signed(folder, NAME, f"DNS:{NAME}")
     for said, here in (("listen 443 ssl", f"listen 127.0.0.1:{port} ssl"), ("/etc/nginx/linac.pem", str(pem)), ("/etc/nginx/linac.key", str(key)),
                        ("http://127.0.0.1:5000", service.url)):
         assert said in documented, said
@@ -50,7 +44,7 @@ class Proxy:
         self.port, self.folder = free_port(), folder
         self.context = ssl.create_default_context(cafile=None)
         self.process = subprocess.Popen(["nginx", "-p", str(folder), "-e", str(folder / "error.log"), "-c", str(configuration(folder, self.port, service))])
-        self.context.load_verify_locations(folder / "linac.pem")
+        self.context.load_verify_locations(folder / "certificate.pem")
         end = time.monotonic() + 20
         while True:
             try:

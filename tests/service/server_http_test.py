@@ -4,6 +4,7 @@ import http.client
 import json
 import math
 import os
+import pathlib
 import shutil
 import socket
 import ssl
@@ -16,6 +17,7 @@ import traceback
 import urllib.error
 import urllib.request
 
+from lib.certificates import self_signed
 from lib.checks import wait_for
 from lib.runs import LINAC
 from lib.server_process import Service, databases
@@ -316,10 +318,8 @@ def test_start_refused(_: Service):
 
 def test_tls_and_no_auth(_: Service):
     with tempfile.TemporaryDirectory() as folder:
-        key, certificate = f"{folder}/k.pem", f"{folder}/c.pem"
-        subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost", "-addext",
-                        "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", certificate], check=True, capture_output=True)
-        with Service("--tls-cert", certificate, "--tls-key", key) as service:
+        certificate, key = self_signed(pathlib.Path(folder), "localhost", "IP:127.0.0.1")
+        with Service("--tls-cert", str(certificate), "--tls-key", str(key)) as service:
             context = ssl.create_default_context(cafile=certificate)
             assert service.url.startswith("https://")
             answer = call(service, "GET", "/api/v1/me", context=context)

@@ -18,6 +18,7 @@ import urllib.error
 import urllib.request
 
 from . import port_server
+from ..certificates import openssl
 from ..checks import wait_for
 from ..ports import free_port
 
@@ -90,9 +91,7 @@ class Kubernetes:
         return self
 
     def _openssl(self, *words: object) -> None:
-        done = subprocess.run(["openssl", *map(str, words)], cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        if done.returncode != 0:
-            raise SystemExit(f"openssl {words}: {done.stdout}")
+        openssl(*words, folder=self.folder)
 
     def _key(self, name: str) -> None:
         self._openssl("genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256", "-out", f"{name}.key")

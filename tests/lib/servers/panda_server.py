@@ -7,10 +7,11 @@ import http.server
 import json
 import pathlib
 import ssl
-import subprocess
 import threading
 import time
 import urllib.parse
+
+from ..certificates import openssl
 
 
 class Authority:
@@ -19,22 +20,19 @@ class Authority:
     def __init__(self, root: pathlib.Path):
         self.folder = root / "certificates"
         self.folder.mkdir(parents=True)
-        self._openssl("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=authority", "-keyout", root / "ca.key", "-out",
-                      self.folder / "ca.pem")
+        openssl("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=authority", "-keyout", root / "ca.key", "-out",
+                self.folder / "ca.pem")
         self.root = root
         self.server = self.signed("server", "127.0.0.1", "subjectAltName=IP:127.0.0.1")
         self.proxy = self.signed("proxy", "some body", "extendedKeyUsage=clientAuth")
-        self._openssl("rehash", self.folder)
-
-    def _openssl(self, *words: object) -> None:
-        subprocess.run(["openssl", *map(str, words)], check=True, capture_output=True)
+        openssl("rehash", self.folder)
 
     def signed(self, name: str, subject: str, extension: str) -> pathlib.Path:
         key, request, certificate, both, more = (self.root / f"{name}.{end}" for end in ("key", "csr", "crt", "pem", "ext"))
         more.write_text(extension + "\n")
-        self._openssl("req", "-newkey", "rsa:2048", "-nodes", "-subj", f"/CN={subject}", "-keyout", key, "-out", request)
-        self._openssl("x509", "-req", "-in", request, "-CA", self.folder / "ca.pem", "-CAkey", self.root / "ca.key", "-CAcreateserial", "-days", "2", "-extfile",
-                      more, "-out", certificate)
+        openssl("req", "-newkey", "rsa:2048", "-nodes", "-subj", f"/CN={subject}", "-keyout", key, "-out", request)
+        openssl("x509", "-req", "-in", request, "-CA", self.folder / "ca.pem", "-CAkey", self.root / "ca.key", "-CAcreateserial", "-days", "2", "-extfile",
+                more, "-out", certificate)
         both.write_text(certificate.read_text() + key.read_text())
         both.chmod(0o600)
         return both
