@@ -15,10 +15,10 @@ import sys
 import tempfile
 
 import turns
-from network_contenders import ROOT
+from lib import runs
+from lib.ports import free_port
+from lib.runs import ROOT
 from store import store
-
-import runs  # noqa: E402  (tests/train)
 
 BYTES = {"discriminator": 349_824, "generator": 5_460_672, "100 MB": 100_000_000}
 STEP = {"train.replicas": 2, "train.epochs": 1, "data.test": "[]", "checkpoint.every_epochs": 0}
@@ -37,7 +37,7 @@ def usage(workers: list[subprocess.Popen]) -> float:
 
 
 def sums(linac: str, folder: pathlib.Path) -> dict:
-    port, key, workers = runs.free_port(), secrets.token_hex(32), []
+    port, key, workers = free_port(), secrets.token_hex(32), []
     for rank in range(2):
         command = [linac, "bench", "exchange", "--json", "--repeat", "15", "--bytes", ",".join(map(str, BYTES.values()))]
         with open(folder / f"sums.{rank}", "wb") as out:

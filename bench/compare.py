@@ -15,12 +15,11 @@ import sys
 import time
 from pathlib import Path
 
+from peers.modes import MODES
+
 import report
 from contenders import ROOT, WORKS, Failure, Linac, Peer, TooSlow
 from store import commit
-
-sys.path.insert(0, str(ROOT / "bench/peers"))
-from modes import MODES  # noqa: E402
 
 EXAMPLES = """examples:
   bench/compare.py --precision fp32 --batch 16 --threads 1

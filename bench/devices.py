@@ -16,9 +16,8 @@ import sys
 import tempfile
 
 import network
+from lib import runs
 from store import store
-
-import runs  # noqa: E402  (tests/train)
 
 
 def gpus() -> list[str]:

@@ -15,10 +15,8 @@ import subprocess
 import sys
 
 import network
+from lib import hosts, runs
 from store import store
-
-import hosts  # noqa: E402  (tests/network, by network_contenders)
-import runs  # noqa: E402  (tests/train)
 
 BYTES = {"one number": 416, "discriminator": 349824, "generator": 5460672}
 BYTES_OF_A_HOST = 16 << 20  # to see what a byte costs it

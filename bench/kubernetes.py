@@ -6,7 +6,7 @@
 `first-step`: from `linac launch` of two pods, on a real kubelet that has the image, to the first step in the run's record; in turns with `linac train` of
 the same two workers here. Wanted: 5 s beyond that at most. `faults`: `tests/sites/kubelet_test.py` with 20 deletions at random and the API server away
 twice. `many`: a thousand workers on pretended nodes (kwok), the Job's objects made, shown, cancelled and gone; with what the servers computed
-meanwhile, and the same pods deleted by other requests than linac's. Wanted: 10 s each at most. The first two need root (tests/servers/kubelet.py).
+meanwhile, and the same pods deleted by other requests than linac's. Wanted: 10 s each at most. The first two need root (tests/lib/servers/kubelet.py).
 Writes bench/results/DATE-kubernetes-PART.md."""
 
 import argparse
@@ -20,16 +20,13 @@ import tempfile
 import time
 
 import network
-from network_contenders import ROOT
+from lib import runs
+from lib.launches import SETTINGS, Client, name_in, wait_for_steps
+from lib.pods import IMAGE_FILE, prepared, sites_of
+from lib.runs import ROOT
+from lib.servers.kubelet import Kubelet
+from lib.servers.kubernetes import Kubernetes
 from store import store
-
-for folder in ("tests/servers", "tests/sites", "tests/train"):
-    sys.path.insert(0, str(ROOT / folder))
-import runs  # noqa: E402
-from kubelet import Kubelet  # noqa: E402
-from kubelet_test import IMAGE_FILE, prepared, sites_of  # noqa: E402
-from kubernetes import Kubernetes  # noqa: E402
-from launches import SETTINGS, Client, name_in, wait_for_steps  # noqa: E402
 
 MANY = 1000
 WORKERS = 2

@@ -18,12 +18,10 @@ import tempfile
 import time
 
 import network
-from network_contenders import ROOT
+from lib.runs import ROOT
+from lib.servers.versitygw import Versitygw
 from storage import LINAC, call
 from store import store
-
-sys.path.insert(0, str(ROOT / "tests" / "servers"))
-from versitygw import Versitygw  # noqa: E402
 
 WINDOW, CACHE, BATCH, STEPS = 2, "2500MiB", 64, 1_000_000
 COUNT = "import sys, pyarrow.parquet as pq; print(pq.read_metadata(sys.argv[1]).num_rows)"

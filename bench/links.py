@@ -22,20 +22,18 @@ import tempfile
 import time
 
 import network
-from network_contenders import ROOT
+from lib import hosts
+from lib.runs import ROOT
 from storage import LINAC, SHOWERS_JOB, make_showers
 from store import store
-
-import hosts  # noqa: E402  (tests/network, by network_contenders)
 
 # Runs on the host that serves: what it serves is a folder of files, and its environment says how it is asked.
 # XRootD wants a name of its host that can be found, which those of namespaces cannot.
 SERVER = """import json, os, pathlib, shutil, socket, sys
-socket.sethostname(sys.argv[3])
-sys.path.insert(0, sys.argv[1])
-from versitygw import Versitygw
-from xrootd import Xrootd
-files = sorted(pathlib.Path(sys.argv[2]).iterdir())
+socket.sethostname(sys.argv[2])
+from lib.servers.versitygw import Versitygw
+from lib.servers.xrootd import Xrootd
+files = sorted(pathlib.Path(sys.argv[1]).iterdir())
 with Versitygw("0.0.0.0") as gate, Xrootd() as grid:
     for file in files:
         gate.put(file.name, file.read_bytes())
@@ -51,8 +49,8 @@ COLUMNS = {"training": "read for a training", "copy": "copied"}
 @contextlib.contextmanager
 def servers(host: hosts.Host, folder: pathlib.Path):
     """URLs by scheme, and the variables for whoever reads them."""
-    process = host.popen([sys.executable, "-c", SERVER, ROOT / "tests" / "servers", folder, platform.node()], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                         text=True, env={**os.environ, **NO_NAMES, "LINAC_TEST_NETWORK_NAMESPACE": "1"})
+    process = host.popen([sys.executable, "-c", SERVER, folder, platform.node()], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                         text=True, env={**os.environ, **NO_NAMES, "LINAC_TEST_NETWORK_NAMESPACE": "1", "PYTHONPATH": str(ROOT / "tests")})
     said = json.loads(process.stdout.readline())
     yield ({"s3": "s3://test/*", "root": f"root://{host.address}:{said['root']}//test/*"},
            said["environment"] | NO_NAMES | {"AWS_ENDPOINT_URL": f"http://{host.address}:{said['s3']}"})

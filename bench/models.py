@@ -23,13 +23,13 @@ import textwrap
 import time
 from pathlib import Path
 
+from peers.modes import MODEL_BATCHES, MODEL_MODES, model_modes
+
 from compare import describe_host, require, say
 from contenders import ROOT, Failure, TooSlow, sha256_of
+from lib import runs
 from report import cpu_name, spread
 from store import commit, store
-
-sys.path.insert(0, str(ROOT / "bench/peers"))
-from modes import MODEL_BATCHES, MODEL_MODES, model_modes  # noqa: E402
 
 WORKS = {"step": "A training step", "predict": "A prediction"}
 RECURRENT = ("lstm", "gru", "lstm_dropout", "gru_relu")  # PyTorch has a second bias
@@ -222,8 +222,7 @@ def start_times(options):
                 raise Failure(f"linac train failed: {done.stderr.strip()[-1000:]}")
             after = resource.getrusage(resource.RUSAGE_CHILDREN)
             cpu.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
-            lines = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
-            first.append(next(line["time"] for line in lines if line["kind"] == "end") - begin)
+            first.append(next(line["time"] for line in runs.lines(out) if line["kind"] == "end") - begin)
     say(f"start: the first step is done after {statistics.median(first):.3f} s")
     return {"first_step_s": spread(first), "process_s": spread(whole), "process_cpu_s": spread(cpu)}
 

@@ -21,10 +21,10 @@ import sys
 import tempfile
 import time
 
-from network_contenders import ROOT, Ddp, Linac
+from lib import hosts
+from lib.runs import ROOT
+from network_contenders import Ddp, Linac
 from store import RESULTS, store
-
-import hosts  # noqa: E402  (tests/network, by network_contenders)
 
 STREAM_BYTES = 64 << 20
 ROUND_TRIPS = 50

@@ -1,4 +1,4 @@
-"""What bench/network.py measures on the hosts of a network (tests/network/hosts.py): linac, started anew for each training, and PyTorch
+"""What bench/network.py measures on the hosts of a network (tests/lib/hosts.py): linac, started anew for each training, and PyTorch
 DDP, whose processes stay and wait between their turns. Both give the same figures of a step, with times in seconds:
 
 step_s          from its begin to its end, of all hosts together
@@ -20,10 +20,8 @@ import subprocess
 import sys
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT / "tests" / "train"), str(ROOT / "tests" / "network")]
-import elastic  # noqa: E402
-import runs  # noqa: E402
+from lib import elastic, runs
+from lib.runs import ROOT
 
 UPDATES = 4
 MANY_REPLICAS, MANY_REPLICAS_STEPS = 4, 2  # long steps: fewer of them

@@ -16,17 +16,14 @@ import os
 import pathlib
 import shutil
 import statistics
-import sys
 import tempfile
 
 import network
-from network_contenders import ROOT
+from lib.relay import SlowRelay
+from lib.runs import ROOT
+from lib.servers.versitygw import Versitygw
 from storage import LINAC, call
 from store import store
-
-sys.path[:0] = [str(ROOT / "tests" / "servers"), str(ROOT / "tests" / "storage")]
-from slow_relay import SlowRelay  # noqa: E402
-from versitygw import Versitygw  # noqa: E402
 
 WINDOW, BATCH, AS_BEFORE = 4, 60, (1, 3, 4)
 AUTO = "auto"

@@ -23,12 +23,10 @@ import time
 
 import network
 from large_set import MAKE, resident
-from network_contenders import ROOT
+from lib.runs import ROOT
+from lib.servers.versitygw import Versitygw
 from storage import LINAC, call
 from store import store
-
-sys.path.insert(0, str(ROOT / "tests" / "servers"))
-from versitygw import Versitygw  # noqa: E402
 
 SHOWERS_A_FILE, EVENTS_FILE_MB = 2000, 64
 CACHE = "8GiB"

@@ -17,11 +17,10 @@ import tempfile
 import time
 
 import turns
-from network_contenders import ROOT
+from lib import elastic, runs
+from lib.checks import wait_for
+from lib.runs import ROOT
 from store import store
-
-import elastic  # noqa: E402  (tests/train)
-import runs  # noqa: E402
 
 MODEL = """import keras, sys
 x = keras.Input((14,), name="HLF_input"); y = x
@@ -91,11 +90,11 @@ def pauses(linac: str, job: pathlib.Path, out: pathlib.Path, workers: int) -> di
 def newcomer(linac: str, job: pathlib.Path, out: pathlib.Path) -> dict:
     runs.LINAC = linac
     run = elastic.Run(out, {"job": job, "train.replicas": 3, "distribution.restarts": 0}, 2)
-    elastic.wait_until(lambda: run.steps() >= 5 or run.over(), "the first steps")
+    wait_for(lambda: run.steps() >= 5 or run.over(), "the first steps")
     run.join()
-    elastic.wait_until(lambda: any(line["kind"] == "view" and len(line["members"]) == 3 for line in runs.lines_so_far(out)) or run.over(), "a newcomer")
+    wait_for(lambda: any(line["kind"] == "view" and len(line["members"]) == 3 for line in runs.lines_so_far(out)) or run.over(), "a newcomer")
     done = run.steps()
-    elastic.wait_until(lambda: run.steps() > done or run.over(), "a step after it")
+    wait_for(lambda: run.steps() > done or run.over(), "a step after it")
     view = next(line for line in runs.lines_so_far(out) if line["kind"] == "view" and len(line["members"]) == 3)
     runs.kill_tree(run.launcher)
     for one in run.newcomers:

@@ -16,13 +16,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+from peers.modes import RECURRENT_MODES
+
 from compare import describe_host, require, say
 from contenders import ROOT, Failure
 from report import cpu_name, spread
 from store import commit, store
-
-sys.path.insert(0, str(ROOT / "bench/peers"))
-from modes import RECURRENT_MODES  # noqa: E402
 
 
 def command_line():

@@ -22,6 +22,7 @@ import sys
 
 import network
 import turns
+from lib import runs
 from store import store
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
@@ -65,7 +66,7 @@ def train(options, out: pathlib.Path, data: pathlib.Path, test: pathlib.Path, *,
         settings["model.from"] = start
     shutil.rmtree(out, ignore_errors=True)  # of one that was cut off
     linac(options, "train", "examples/cell-chain.yaml", "--out", out, "--workers", 1, *[word for key, value in settings.items() for word in ("--set", f"{key}={value}")])
-    return [line for line in map(json.loads, (out / "metrics.jsonl").read_text().splitlines()) if line["kind"] == "epoch"]
+    return [line for line in runs.lines(out) if line["kind"] == "epoch"]
 
 
 def nats(options, model, tables_of: pathlib.Path, name: str) -> dict:

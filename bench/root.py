@@ -12,7 +12,6 @@ what who trains with it does, of a set that fits into the memory. PYTHON has upr
 
 import argparse
 import json
-import os
 import pathlib
 import shutil
 import statistics
@@ -20,7 +19,7 @@ import sys
 import tempfile
 
 import network
-from network_contenders import ROOT
+from lib.runs import ROOT
 from storage import LINAC, call
 from store import store
 

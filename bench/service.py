@@ -26,9 +26,8 @@ import tempfile
 import time
 import urllib.request
 
-ROOT = pathlib.Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "tests" / "service"))
-from server_process import Service, databases, free_port  # noqa: E402
+from lib.ports import free_port
+from lib.server_process import Service, databases
 
 WRITERS, BATCH = 32, 100
 STEPS = 1000  # of a request at most

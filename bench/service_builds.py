@@ -14,7 +14,7 @@ import sys
 import tempfile
 
 import turns
-from network_contenders import ROOT
+from lib.runs import ROOT
 from store import store
 
 SIZES = ["--seconds", "1", "--clients", "100", "--runs", "500", "--points", "1e6"]

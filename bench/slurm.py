@@ -11,19 +11,15 @@ import argparse
 import pathlib
 import random
 import statistics
-import sys
 import tempfile
 import time
 
 import network
-from network_contenders import ROOT
+from lib import launches, runs
+from lib import slurm_nodes as nodes
+from lib.runs import ROOT
+from lib.servers.slurm import Slurm
 from store import store
-
-sys.path.insert(0, str(ROOT / "tests/sites"))
-import launches  # noqa: E402
-import runs  # noqa: E402
-import slurm_nodes_test as nodes  # noqa: E402
-from slurm import Slurm  # noqa: E402
 
 TWO = {"job": "examples/topology.yaml", "train.replicas": 2, "train.max_steps": 20, "data.test": "[]", "checkpoint.best_by": "loss"}
 
@@ -76,7 +72,7 @@ def losses(root: pathlib.Path, options: argparse.Namespace) -> dict:
     calm = root / "calm"
     runs.run(calm, settings, "--workers", "2")
     return {"lost": lost, "seconds": took, "state": state, "same_bits": runs.tensors(calm) == runs.tensors(out) and runs.losses(calm) == runs.losses(out),
-            "steps": nodes.steps(calm), "steps_in_record": nodes.steps(out), "resumes": log.count("resuming from")}
+            "steps": runs.steps_so_far(calm), "steps_in_record": runs.steps_so_far(out), "resumes": log.count("resuming from")}
 
 
 TITLES = {"starts": "from the launch to the first step", "losses": "nodes that are lost"}

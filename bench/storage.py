@@ -24,11 +24,9 @@ import sys
 import tempfile
 
 import network
-from network_contenders import ROOT
+from lib.runs import ROOT
+from lib.servers.versitygw import Versitygw
 from store import store
-
-sys.path.insert(0, str(ROOT / "tests" / "servers"))
-from versitygw import Versitygw  # noqa: E402
 
 LINAC = str(pathlib.Path(os.environ.get("LINAC", ROOT / "build" / "linac")).resolve())
 PEERS = ROOT / "bench" / "peers" / "storage_peers.py"

@@ -16,11 +16,9 @@ import tempfile
 import time
 
 import network
+from lib import elastic, hosts, runs
+from lib.checks import wait_for
 from store import store
-
-import elastic  # noqa: E402  (tests/train, by network)
-import hosts  # noqa: E402
-import runs  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 CORES, SETTLE_S = 0.4, 10
@@ -52,7 +50,7 @@ def seconds_per_step(net: hosts.Network, out: pathlib.Path, replicas: int, slow:
             workers.append(host.popen(runs.arguments(out, settings), cwd=ROOT, env=runs.environment(**variables), stdout=log, stderr=log))
     record = elastic.Record(out)
     try:
-        elastic.wait_until(lambda: record.steps() >= 5, "the first steps")
+        wait_for(lambda: record.steps() >= 5, "the first steps")
         time.sleep(SETTLE_S)
         first, begin = record.steps(), time.monotonic()
         time.sleep(seconds)

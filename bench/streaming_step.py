@@ -22,12 +22,10 @@ import tempfile
 
 import network
 from large_set import MAKE
-from network_contenders import ROOT
+from lib.runs import ROOT
+from lib.servers.versitygw import Versitygw
 from storage import LINAC, call, make_showers
 from store import store
-
-sys.path.insert(0, str(ROOT / "tests" / "servers"))
-from versitygw import Versitygw  # noqa: E402
 
 WINDOW, EVENTS_FILES, SHOWERS_FILES, SHOWERS_A_FILE = 2, 24, 12, 16
 WAYS = ("local", "s3", "s3, run too")

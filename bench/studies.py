@@ -20,11 +20,10 @@ import time
 
 import network
 import turns
+from lib import runs
+from lib.runs import ROOT
+from lib.server_process import Service
 from store import store
-
-ROOT = pathlib.Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "tests" / "service"))
-from server_process import Service  # noqa: E402
 
 SPACE = "search:\n" + "".join(f"  x{i}: {{low: 0, high: 1}}\n" for i in range(6)) + "budget: {trials: 20000}\nsampler: {name: random}\n"
 OPTUNA = """
@@ -117,7 +116,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=6)
     parser.add_argument("--python", default=str(ROOT / "build/peers/bin/python"))
     options = parser.parse_args()
-    os.environ.setdefault("LINAC", str(ROOT / "build/release/bin/linac"))
+    runs.LINAC = os.environ.get("LINAC", str(ROOT / "build/release/bin/linac"))
     version = subprocess.run([options.python, "-c", "import optuna; print(optuna.__version__)"], check=True, capture_output=True, text=True).stdout.strip()
     result = {**network.provenance("bench/studies.py"), "before": None, "others_cores": network.busy_cores(), "processes": options.processes, "seconds": options.seconds, "optuna": version, "rounds": []}
     for i in range(options.rounds):

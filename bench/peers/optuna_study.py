@@ -8,12 +8,13 @@ function."""
 import importlib.metadata
 import itertools
 import json
-import pathlib
 import sys
 import time
 import warnings
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from lib import paths
+
+paths.add("bench")
 warnings.filterwarnings("ignore")
 
 import optuna  # noqa: E402

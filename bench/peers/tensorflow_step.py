@@ -1,24 +1,19 @@
 """The 3DGAN's training step in TensorFlow, measured on request (see peer.py): tensorflow_step.py --batch 16 --mode graph
 
-The networks and losses are those of tests/peers/threedgan_reference.py. Left out as in `linac bench step`: the
+The networks and losses are those of tests/lib/threedgan_reference.py. Left out as in `linac bench step`: the
 optimiser's update.
 """
 
 import os
-import sys
-from pathlib import Path
 
 import peer
 from modes import MODES
-
-REFERENCE = Path(__file__).resolve().parents[2] / "tests" / "peers"
 
 
 def load_reference():
     """The module with the networks, with TensorFlow's oneDNN kernels: without them a step takes several times as long."""
     os.environ["TF_ENABLE_ONEDNN_OPTS"] = "1"
-    sys.path.insert(0, str(REFERENCE))
-    import threedgan_reference
+    from lib import threedgan_reference
 
     return threedgan_reference
 

@@ -13,7 +13,8 @@ import subprocess
 import sys
 import time
 
-import hosts
+from lib import hosts
+from lib.checks import check
 
 PORT = 5000
 SKIPPED = 77
@@ -85,12 +86,6 @@ def hold() -> None:
     with hosts.Network("ab") as net:
         net["a"].popen(["sh", "-c", "echo $$; exec sleep 1000"])
         time.sleep(1000)
-
-
-def check(holds: bool, what: str) -> None:
-    print(("ok    " if holds else "FAILED ") + what, flush=True)
-    if not holds:
-        sys.exit(1)
 
 
 class Talk:

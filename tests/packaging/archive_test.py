@@ -11,10 +11,12 @@ import subprocess
 import sys
 import tempfile
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "packaging"), str(ROOT / "tests/train")]
+from lib import paths
+from lib.checks import check
+from lib.runs import ROOT, output
+
+paths.add("packaging")
 import elf  # noqa: E402
-from runs import check  # noqa: E402
 
 HIDDEN = {"GLIBC_2.35", "GLIBC_2.36", "GLIBC_2.37", "GLIBC_2.38"}
 C_LIBRARY = ("ld-linux-x86-64.so.2", "libc.so.6", "libm.so.6", "libmvec.so.1", "libdl.so.2", "libpthread.so.0", "librt.so.1", "libresolv.so.2", "libutil.so.1",
@@ -71,11 +73,7 @@ class Inside:
                    "--chdir", f"/opt/{self.program}", "--clearenv"]
         for key, value in {"PATH": "/", "HOME": "/tmp", "LINAC_CACHE": "/tmp/cache", "LD_BIND_NOW": "1"}.items():
             command += ["--setenv", key, value]
-        done = subprocess.run([*command, "--", f"/opt/{self.program}/bin/linac", *words], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=300)
-        if done.returncode != status:
-            print(done.stdout[-4000:])
-            sys.exit(f"{words}: exit status {done.returncode}, expected {status}")
-        return done.stdout
+        return output(*command, "--", f"/opt/{self.program}/bin/linac", *words, status=status)
 
 
 def main(build: str) -> None:

@@ -6,25 +6,15 @@ import json
 import os
 import pathlib
 import shutil
-import subprocess
 import sys
 import tarfile
 import tempfile
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "tests/train")]
-from runs import check  # noqa: E402
+from lib.checks import check
+from lib.runs import ROOT, output
 
 LIMIT_MB = 600
 NOBODY = 65534
-
-
-def run(*words: object, status: int = 0) -> str:
-    done = subprocess.run([str(word) for word in words], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=600)
-    if done.returncode != status:
-        print(done.stdout[-4000:])
-        sys.exit(f"{words}: exit status {done.returncode}, expected {status}")
-    return done.stdout
 
 
 def main(build: str) -> None:
@@ -37,18 +27,18 @@ def main(build: str) -> None:
     with tempfile.TemporaryDirectory(prefix="linac-image-") as name:
         folder = pathlib.Path(name)
         folder.chmod(0o755)
-        run(ROOT / "packaging/debian.py", build, "--out", folder)
+        output(ROOT / "packaging/debian.py", build, "--out", folder)
         package = next(folder.glob("linac_*.deb"))
-        said = run("dpkg-deb", "--info", package)
+        said = output("dpkg-deb", "--info", package)
         check("libhdf5" in said and "torch" not in said.split("Depends:")[1].split("\n")[0], "the package depends on Debian's libraries, and brings its own")
-        run(ROOT / "packaging/image.py", "--out", folder)
+        output(ROOT / "packaging/image.py", "--out", folder)
         image = next(folder.glob("*-oci.tar"))
         check(image.stat().st_size < LIMIT_MB * 1e6, f"{image.stat().st_size / 1e6:.0f} MB, at most {LIMIT_MB}")
         (layout := folder / "layout").mkdir()
         with tarfile.open(image) as tar:
             tar.extractall(layout)
         tag = json.loads((layout / "index.json").read_text())["manifests"][0]["annotations"]["org.opencontainers.image.ref.name"]
-        run("umoci", "unpack", "--image", f"{layout}:{tag}", folder / "bundle")
+        output("umoci", "unpack", "--image", f"{layout}:{tag}", folder / "bundle")
         (folder / "bundle").chmod(0o755)
         config = json.loads((folder / "bundle/config.json").read_text())
         check(config["process"]["args"][0] == "linac", "what it starts is linac")
@@ -61,9 +51,9 @@ def main(build: str) -> None:
             key, value = variable.split("=", 1)
             inside += ["--setenv", key, value]
         inside += ["--setenv", "HOME", "/tmp", "linac"]
-        check("linac" in run(*inside, "version"), "it starts, with nothing to write to")
-        run(*inside, "train", "examples/topology.yaml", "--out", "/mnt/a", "--workers", "2", "--set", "train.epochs=1", "--set", "train.steps_per_epoch=3")
-        run(*inside, "report", "/mnt/a")
+        check("linac" in output(*inside, "version"), "it starts, with nothing to write to")
+        output(*inside, "train", "examples/topology.yaml", "--out", "/mnt/a", "--workers", "2", "--set", "train.epochs=1", "--set", "train.steps_per_epoch=3")
+        output(*inside, "report", "/mnt/a")
         check((work / "a/models/model.keras").exists(), "and trains, as a user who owns nothing there")
 
 

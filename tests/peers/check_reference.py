@@ -9,8 +9,8 @@ import tempfile
 import h5py
 import numpy as np
 
-import test_reference
-import threedgan_reference as reference
+import reference_test
+from lib import threedgan_reference as reference
 
 keras, tf = reference.keras, reference.tf
 BATCH = 2
@@ -168,9 +168,9 @@ def write_dump(path, generator, discriminator):
     """A dump as linac would write it, by the Keras layers."""
     with h5py.File(path, "w") as file:
         for model in (generator, discriminator):
-            for name, value in test_reference.flatten(reference.weights_of(model)):
+            for name, value in reference_test.flatten(reference.weights_of(model)):
                 file[f"{model.name}/weights/{name}"] = value
-        for phase in test_reference.PHASES:
+        for phase in reference_test.PHASES:
             group = file.create_group(f"phases/{phase}")
             images = sparse_images(BATCH)
             latent = rng.normal(size=(BATCH, reference.LATENT)).astype(np.float32)
@@ -189,7 +189,7 @@ def write_dump(path, generator, discriminator):
                 {name: reference.constant(mask) for name, mask in masks.items()},
             )
             inputs["latent" if phase == "g" else "image"] = latent if phase == "g" else images[..., 0]
-            for name, value in test_reference.flatten({**inputs, "dropout": masks, **found}):
+            for name, value in reference_test.flatten({**inputs, "dropout": masks, **found}):
                 group[name] = value
             # The moving averages have moved; every phase is to start from the same weights.
             for model in (generator, discriminator):
@@ -202,12 +202,12 @@ def check_dump(generator, discriminator):
     with tempfile.TemporaryDirectory() as folder:
         path = f"{folder}/dump.h5"
         write_dump(path, generator, discriminator)
-        rows = test_reference.check(path)
+        rows = reference_test.check(path)
         expect("dump by Keras layers", max(rows)[0], 1e-6)
         with h5py.File(path, "a") as file:
             file["phases/g/grad/conv_3/kernel"][0, 0, 0, 0, 0] += 1.0
             del file["phases/d_real/out/angle"]
-        failed = {name for error, name, _ in test_reference.check(path) if error > 1e-3}
+        failed = {name for error, name, _ in reference_test.check(path) if error > 1e-3}
         wanted = {"g/grad/conv_3/kernel", "d_real/out/angle"}
         expect("errors put into a dump are found, and only those", 0 if failed == wanted else np.inf, 0)
 

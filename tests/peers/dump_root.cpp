@@ -1,5 +1,5 @@
 // dump_root FILE OUT: every column of a ROOT file as linac reads it. Prints the tables as JSON; OUT/TABLE.COLUMN.values
-// (float), .outer and .inner (uint32) have the content. For tests/peers/test_root.py.
+// (float), .outer and .inner (uint32) have the content. For tests/peers/root_test.py.
 
 #include <fmt/format.h>
 

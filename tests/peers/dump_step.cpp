@@ -1,6 +1,6 @@
 // Writes what one training step computes, and the exported networks with values to check them by, for the Python peers:
-//   dump_step FOLDER [EVENTS] -> step.h5 (layout: test_reference.py), generator.keras, discriminator.keras, values.h5
-//   (test_keras_export.py)
+//   dump_step FOLDER [EVENTS] -> step.h5 (layout: reference_test.py), generator.keras, discriminator.keras, values.h5
+//   (keras_export_test.py)
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-"""A part of test_fit.py: targets that are texts, and a test on the last part of the training events. Keras trains on the same events
+"""A part of fit_test.py: targets that are texts, and a test on the last part of the training events. Keras trains on the same events
 with their class numbers and its own validation_split; its TensorBoard callback says what the curves are called."""
 
 import json
@@ -14,6 +14,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from tensorboard.backend.event_processing import event_accumulator
 from tensorboard.util import tensor_util
+
+from lib.checks import expect
 
 CLASSES = ["QCD", "W+jets", "ttbar"]  # sorted
 SPLIT = 0.25
@@ -59,16 +61,16 @@ def beside_keras(fit: types.ModuleType, folder: pathlib.Path, data: dict, settin
     lines = fit.epochs(out)
     worst = max(fit.far([line[role][name] for line in lines], history[front + name])
                 for role, front in (("train", ""), ("test", "val_")) for name in ("loss", "accuracy"))
-    fit.check(len(lines) == fit.EPOCHS and worst < fit.TOLERANCE, f"texts and a split: losses and accuracies, val_ too, within {worst:.1e} of Keras's")
+    expect(len(lines) == fit.EPOCHS and worst < fit.TOLERANCE, f"texts and a split: losses and accuracies, val_ too, within {worst:.1e} of Keras's")
     report = fit.follow(text, 1)[0]
-    fit.check(report["events"] == fit.EVENTS - train and report["parts"] == CLASSES, "the printed command judges the events of the split, by their names")
-    fit.check(abs(fit.value_of(report, "accuracy") - history["val_accuracy"][-1]) < 1e-6, "with Keras's val_accuracy")
+    expect(report["events"] == fit.EVENTS - train and report["parts"] == CLASSES, "the printed command judges the events of the split, by their names")
+    expect(abs(fit.value_of(report, "accuracy") - history["val_accuracy"][-1]) < 1e-6, "with Keras's val_accuracy")
     ours, theirs = scalars(out / "tensorboard"), scalars(folder / "keras-board")
     steps = lambda curves: {key: [step for step, _ in points] for key, points in curves.items()}
-    fit.check(steps(ours) == steps(theirs) and len(ours) >= 5, f"TensorBoard: the curves of Keras's callback: {sorted(ours)}")
+    expect(steps(ours) == steps(theirs) and len(ours) >= 5, f"TensorBoard: the curves of Keras's callback: {sorted(ours)}")
     far = max(fit.far([value for _, value in ours[key]], [value for _, value in theirs[key]]) for key in theirs)
-    fit.check(far < fit.TOLERANCE, f"with its values, within {far:.1e}")
-    fit.check(f"lr: {RATE}\n" in (out / "job.yaml").read_text(), "a rate of a Keras file is the number that was written")
+    expect(far < fit.TOLERANCE, f"with its values, within {far:.1e}")
+    expect(f"lr: {RATE}\n" in (out / "job.yaml").read_text(), "a rate of a Keras file is the number that was written")
     return text
 
 
@@ -76,26 +78,26 @@ def kept(fit: types.ModuleType, folder: pathlib.Path, files: list[str]) -> None:
     """Where the classes are found afterwards."""
     out = folder / "texts"
     run = json.loads((out / "run.json").read_text())
-    fit.check(run["classes"] == [{"output": "out", "classes": CLASSES}], "run.json has the classes")
+    expect(run["classes"] == [{"output": "out", "classes": CLASSES}], "run.json has the classes")
     header = next((out / "checkpoints").glob("step-*")).read_bytes()
-    fit.check(b'\\"out\\":[\\"QCD\\",\\"W+jets\\",\\"ttbar\\"]' in header, "a checkpoint has them")
+    expect(b'\\"out\\":[\\"QCD\\",\\"W+jets\\",\\"ttbar\\"]' in header, "a checkpoint has them")
     with zipfile.ZipFile(out / "models" / "model.keras") as archive:
         notes = json.loads(archive.read("linac.json"))
-    fit.check(notes["classes"] == CLASSES and notes["targets"][0]["classes"]["names"] == CLASSES, "the model has them")
+    expect(notes["classes"] == CLASSES and notes["targets"][0]["classes"]["names"] == CLASSES, "the model has them")
     done = command(fit, "export", out, "--out", folder / "texts.onnx")
-    fit.check(done.returncode == 0 and b'["QCD","W+jets","ttbar"]' in (folder / "texts.onnx").read_bytes(), "and so has its ONNX")
+    expect(done.returncode == 0 and b'["QCD","W+jets","ttbar"]' in (folder / "texts.onnx").read_bytes(), "and so has its ONNX")
     done = command(fit, "predict", "--model", out, "--data", *files, "--out", folder / "texts-scores.h5")
     with h5py.File(folder / "texts-scores.h5") as scores:
-        fit.check(done.returncode == 0 and list(scores["out"].attrs["classes"]) == CLASSES, "predictions name their classes")
+        expect(done.returncode == 0 and list(scores["out"].attrs["classes"]) == CLASSES, "predictions name their classes")
     with h5py.File(folder / "events.h5") as events, h5py.File(folder / "texts-truth.h5", "w") as truth:
         truth["kind"] = [CLASSES[index] for index in events["index"]]
     done = command(fit, "evaluate", "--predictions", f"{folder}/texts-scores.h5:out", "--targets", f"{folder}/texts-truth.h5:kind", "--bootstraps", "0", "--json")
-    fit.check(done.returncode == 0 and json.loads(done.stdout)["parts"] == CLASSES, f"evaluate takes them from there: {done.stderr.strip()[-200:]}")
+    expect(done.returncode == 0 and json.loads(done.stdout)["parts"] == CLASSES, f"evaluate takes them from there: {done.stderr.strip()[-200:]}")
     done = command(fit, "evaluate", "--model", out / "models" / "model.keras", "--validation-split", "--json", cwd=folder)
-    fit.check(json.loads(done.stdout)["events"] == fit.EVENTS * SPLIT, "from another folder the same events are found")
+    expect(json.loads(done.stdout)["events"] == fit.EVENTS * SPLIT, "from another folder the same events are found")
     done = command(fit, "data", "info", *files, "--json")
     counts = [file["texts"]["kind"] for file in json.loads(done.stdout)["files"]]
-    fit.check(sum(sum(count.values()) for count in counts) == fit.EVENTS and list(counts[0]) == CLASSES, f"data info counts the texts: {counts}")
+    expect(sum(sum(count.values()) for count in counts) == fit.EVENTS and list(counts[0]) == CLASSES, f"data info counts the texts: {counts}")
 
 
 def same_bits(fit: types.ModuleType, folder: pathlib.Path, path: pathlib.Path, settings: dict) -> None:
@@ -103,19 +105,19 @@ def same_bits(fit: types.ModuleType, folder: pathlib.Path, path: pathlib.Path, s
     wanted = [{key: line[key] for key in ("train", "test")} for line in fit.epochs(folder / "texts")]
     losses = lambda out: [{key: line[key] for key in ("train", "test")} for line in fit.epochs(out)]
     fit.train(fit.job_of(folder, path, "index", settings), folder / "numbers", "--workers", "1")
-    fit.check(losses(folder / "numbers") == wanted, "class numbers train to the same bits as texts")
+    expect(losses(folder / "numbers") == wanted, "class numbers train to the same bits as texts")
     job, out = fit.job_of(folder, path, "kind", settings), folder / "texts-resumed"
     fit.train(job, out, "--workers", "1", "--set", "train.max_steps=2")
     fit.train(job, out, "--resume", "--workers", "2", keep=True)
-    fit.check(losses(out) == wanted, "stopped and resumed on another number of workers: the same bits")
+    expect(losses(out) == wanted, "stopped and resumed on another number of workers: the same bits")
     same = [(folder / run / "models" / "model.keras").read_bytes() for run in ("texts", "texts-resumed")]
-    fit.check(same[0] == same[1], "and the same model, byte for byte")
+    expect(same[0] == same[1], "and the same model, byte for byte")
 
 
 def refused(fit: types.ModuleType, folder: pathlib.Path, data: dict, path: pathlib.Path, settings: dict, texts: list[str]) -> None:
     def check(what: str, words: str, status: int, more: dict, target: str = "kind") -> None:
         done = command(fit, "check", fit.job_of(folder, path, target, {**settings, **more}))
-        fit.check(done.returncode == status and words in done.stdout + done.stderr, f"{what}: {done.returncode}, {done.stderr.strip()[-300:]}")
+        expect(done.returncode == status and words in done.stdout + done.stderr, f"{what}: {done.returncode}, {done.stderr.strip()[-300:]}")
 
     other = write_files(folder, data, [*texts[:-1], "top"], 2)
     check("said", "72 events train, the last 24 test", 0, {})
@@ -138,11 +140,11 @@ def refused(fit: types.ModuleType, folder: pathlib.Path, data: dict, path: pathl
           {"train.fit.loss": "sparse_categorical_crossentropy", "model.file": str(folder / "open.keras")})
     check("nothing left to train on", "leaves no event to train on", 3, {"data.validation_split": 0.999})
     done = command(fit, "evaluate", "--model", folder / "one.keras", "--validation-split")
-    fit.check(done.returncode == 2 and "was not trained with data.validation_split" in done.stderr, done.stderr.strip())
+    expect(done.returncode == 2 and "was not trained with data.validation_split" in done.stderr, done.stderr.strip())
     done = command(fit, "evaluate", "--model", folder / "texts", "--data", *other)
-    fit.check(done.returncode == 3 and "holds 'top', and the classes are" in done.stderr, f"evaluate: {done.stderr.strip()}")
+    expect(done.returncode == 3 and "holds 'top', and the classes are" in done.stderr, f"evaluate: {done.stderr.strip()}")
     done = command(fit, "train", fit.job_of(folder, path, "kind", {**settings, "data.classes": ["ttbar", "QCD", "W+jets"]}), "--out", folder / "texts", "--resume")
-    fit.check(done.returncode == 2 and "was made with" in done.stderr, "another order of the classes is another job")
+    expect(done.returncode == 2 and "was made with" in done.stderr, "another order of the classes is another job")
 
 
 def run(fit: types.ModuleType, folder: pathlib.Path, data: dict) -> None:

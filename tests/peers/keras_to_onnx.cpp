@@ -1,4 +1,4 @@
-// Writes Keras models as ONNX, for test_onnx_zoo.py:
+// Writes Keras models as ONNX, for onnx_zoo_test.py:
 //   keras_to_onnx FOLDER... -> each folder's model.onnx from its model.keras
 // shapes.txt, where it is there, has a line for each input: its sizes, for a model that leaves some open.
 // A model that is refused leaves its message in error.txt.

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""TorchScript modules for test_pt.py: make_pt.py FOLDER. Wants PyTorch, of the version in deps/wheels.txt; tests/peers/pt holds what it
+"""TorchScript modules for pt_test.py: make_pt.py FOLDER. Wants PyTorch, of the version in deps/wheels.txt; tests/peers/pt holds what it
 writes, so that the test runs without. *-script.pt and *-trace.pt: models that linac writes as ONNX; broken-*.pt: that it does not."""
 
 import pathlib

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Programs of torch.export for test_pt2.py, and what PyTorch computes with them: make_pt2.py FOLDER. Wants PyTorch, of the version
+"""Programs of torch.export for pt2_test.py, and what PyTorch computes with them: make_pt2.py FOLDER. Wants PyTorch, of the version
 in deps/wheels.txt, and NumPy; tests/peers/pt2 holds what it writes, so that the test runs without.
 
 NAME.pt2: the program. NAME.npz: "in/ARGUMENT", "target", "before/output" and "after/output" (evaluation mode, before and after two

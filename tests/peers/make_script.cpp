@@ -1,5 +1,5 @@
-// Writes small TorchScript modules for test_fit.py: make_script FOLDER -> linear.pt, random.pt; and for
-// test_gan.py generator.pt, discriminator.pt.
+// Writes small TorchScript modules for fit_test.py: make_script FOLDER -> linear.pt, random.pt; and for
+// gan_test.py generator.pt, discriminator.pt.
 
 #include <torch/csrc/jit/api/module.h>
 #include <torch/types.h>

@@ -1,4 +1,4 @@
-// Runs Keras models as linac reads them, for test_keras_zoo.py:
+// Runs Keras models as linac reads them, for keras_zoo_test.py:
 //   run_keras aten|linac FOLDER... -> each folder's values.h5, written.keras
 // A folder holds model.keras and given.h5: "training" (0 or 1), "input/0" ..., "cotangent/0" .... values.h5 gets
 // "output/0" ..., and the gradient of the sum of outputs times cotangents: "gradient/LAYER/NUMBER OF THE WEIGHT". In

@@ -1,4 +1,4 @@
-// Computes a .pt2 by PyTorch's own reader in C++, for test_pt2.py: run_pt2 FILE INPUT EXTENT... OUTPUT. INPUT and
+// Computes a .pt2 by PyTorch's own reader in C++, for pt2_test.py: run_pt2 FILE INPUT EXTENT... OUTPUT. INPUT and
 // OUTPUT hold floats.
 
 #include <ATen/ATen.h>

@@ -1,8 +1,7 @@
-"""Models with Lambdas and layers of one's own, for test_keras_zoo.py: python/linac_keras.py takes them apart, and what it saves
+"""Models with Lambdas and layers of one's own, for keras_zoo_test.py: python/linac_keras.py takes them apart, and what it saves
 computes the same. `refusals` are models that it must refuse, with what it has to say."""
 
 import pathlib
-import sys
 import tempfile
 
 import keras
@@ -10,9 +9,10 @@ import numpy as np
 from keras import layers as L
 from keras import ops
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "python"))
+from lib import paths
 
-import linac_keras
+paths.add("python")
+import linac_keras  # noqa: E402
 
 
 def kinematics(t):

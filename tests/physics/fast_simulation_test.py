@@ -15,7 +15,8 @@ import tempfile
 import h5py
 import numpy
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+from lib.runs import LINAC, ROOT
+
 MODEL = ROOT / "models/cell_chain-clic.chain"
 OK, BEYOND, ROOM, FILE, FAILED = range(5)
 
@@ -48,7 +49,7 @@ def images(program: pathlib.Path, seed: int, threads: int, primaries: str, count
 
 def same_showers(program: pathlib.Path, folder: pathlib.Path) -> None:
     made = folder / "made.h5"
-    subprocess.run([os.environ["LINAC"], "generate", "--model", MODEL, "--energy", "10:100", "--theta", "1.06:2.08", "-n", "40", "--seed", "9", "--out", made],
+    subprocess.run([LINAC, "generate", "--model", MODEL, "--energy", "10:100", "--theta", "1.06:2.08", "-n", "40", "--seed", "9", "--out", made],
                    check=True, stdout=subprocess.DEVNULL)
     with h5py.File(made) as file:
         wanted, energy, theta = file["ECAL"][:], file["energy"][:], file["theta"][:]

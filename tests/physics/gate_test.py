@@ -2,7 +2,6 @@
 reason. gate_test.py FOLDER: a folder with showers-train.h5 and showers-test.h5. Status 77, skipped, where there is none."""
 
 import json
-import os
 import pathlib
 import subprocess
 import sys
@@ -11,16 +10,12 @@ import tempfile
 import h5py
 import numpy as np
 
+from lib.checks import expect, failures
+from lib.runs import LINAC
+
 GATE = "examples/gates/fast-simulation.yaml"
 PASSED, FAILED, UNDECIDED, SKIPPED = 0, 7, 10, 77
 ENOUGH = 500  # showers, which the gate wants on either side
-problems = []
-
-
-def check(holds, what):
-    if not holds:
-        problems.append(what)
-    print(f"{'ok  ' if holds else 'FAIL'} {what}", flush=True)
 
 
 def load(path, events=None):
@@ -36,7 +31,7 @@ def write(path, showers):
 
 
 def validate(reference, sample, train, out, *more):
-    command = [os.environ["LINAC"], "validate", "--reference", reference, "--sample", sample, "--train", train, "--out", out,
+    command = [LINAC, "validate", "--reference", reference, "--sample", sample, "--train", train, "--out", out,
                "--gate", GATE, "--no-classifiers", *more]
     process = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=600)
     report = pathlib.Path(out, "report.json")
@@ -87,21 +82,21 @@ def main():
         good = write(scratch / "good.h5", test_all)
         process, failing = validate(reference, good, train, scratch / "good")
         enough = min(len(showers["energy"]) for showers in (reference_showers, test_all)) >= ENOUGH
-        check(process.returncode == (PASSED if enough else UNDECIDED) and not failing,
-              f"Geant4 against Geant4 {'passes' if enough else 'are too few to judge'} (status {process.returncode}, failing {sorted(failing)})")
+        expect(process.returncode == (PASSED if enough else UNDECIDED) and not failing,
+               f"Geant4 against Geant4 {'passes' if enough else 'are too few to judge'} (status {process.returncode}, failing {sorted(failing)})")
         if not enough:
-            check(f"wants {ENOUGH} on either side; give more" in process.stderr, "and the terminal says how many it wants")
-        check((scratch / "good" / "report.html").stat().st_size > 10_000, "there is a page")
+            expect(f"wants {ENOUGH} on either side; give more" in process.stderr, "and the terminal says how many it wants")
+        expect((scratch / "good" / "report.html").stat().st_size > 10_000, "there is a page")
         for name, showers, must_fail, must_hold in wrong_samples(test_all, train_showers):
             sample = write(scratch / "wrong.h5", showers)
             process, failing = validate(reference, sample, train, scratch / "wrong")
             # Of too few showers it says no more than that these figures would fail.
-            check(process.returncode == (FAILED if enough else UNDECIDED), f"{name}: status {process.returncode}")
-            check(must_fail <= failing, f"{name}: {sorted(must_fail)} fail (missing {sorted(must_fail - failing)})")
-            check(not must_hold & failing, f"{name}: {sorted(must_hold)} hold (failing {sorted(must_hold & failing)})")
-            check(any(figure in process.stderr for figure in must_fail), f"{name}: the terminal names the reason")
+            expect(process.returncode == (FAILED if enough else UNDECIDED), f"{name}: status {process.returncode}")
+            expect(must_fail <= failing, f"{name}: {sorted(must_fail)} fail (missing {sorted(must_fail - failing)})")
+            expect(not must_hold & failing, f"{name}: {sorted(must_hold)} hold (failing {sorted(must_hold & failing)})")
+            expect(any(figure in process.stderr for figure in must_fail), f"{name}: the terminal names the reason")
         process, _ = validate(reference, good, train, scratch / "json", "--json")
-        check(json.loads(process.stdout)["verdict"] == ("passed" if enough else "undecided"), "--json prints the report")
+        expect(json.loads(process.stdout)["verdict"] == ("passed" if enough else "undecided"), "--json prints the report")
         # The same wrong width, whatever the number of showers: floors alone let it pass with few.
         for events in (64, 500, 2000):
             if min(len(reference_showers["energy"]), len(train_showers["energy"])) < events:
@@ -115,10 +110,10 @@ def main():
             told = f"{width['value']:.2f} +- {width['uncertainty']:.2f}, floor {width['floor']:.2f}"
             wanted = ("failed",) if events >= ENOUGH else ("failed", "undecided")
             statuses = (FAILED,) if events >= ENOUGH else (UNDECIDED,)
-            check(process.returncode in statuses and width["verdict"] in wanted,
-                  f"{events} showers, a width off by 113 %: status {process.returncode}, {width['verdict']} ({told})")
-    print(f"{len(problems)} problems")
-    return 1 if problems else 0
+            expect(process.returncode in statuses and width["verdict"] in wanted,
+                   f"{events} showers, a width off by 113 %: status {process.returncode}, {width['verdict']} ({told})")
+    print(f"{len(failures)} problems")
+    return 1 if failures else 0
 
 
 sys.exit(main())

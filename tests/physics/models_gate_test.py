@@ -3,25 +3,20 @@ models_gate_test.py FOLDER: a folder with showers-train.h5, showers-train-2.h5 a
 there is none."""
 
 import json
-import os
 import pathlib
 import subprocess
 import sys
 import tempfile
 
+from lib.checks import expect, failures
+from lib.runs import LINAC
+
 PASSED, FAILED, UNDECIDED, SKIPPED = 0, 7, 10, 77
-problems = []
-
-
-def check(holds, what):
-    if not holds:
-        problems.append(what)
-    print(f"{'ok  ' if holds else 'FAIL'} {what}", flush=True)
 
 
 def validate(model, folder, out, seed=1, *options):
     """Exit status and figures, the showers drawn at the energies and angles of the reference."""
-    command = [os.environ["LINAC"], "validate", "--reference", folder / "showers-test.h5", "--sample", model,
+    command = [LINAC, "validate", "--reference", folder / "showers-test.h5", "--sample", model,
                "--train", folder / "showers-train.h5", folder / "showers-train-2.h5",
                "--gate", "examples/gates/fast-simulation.yaml", "--seed", seed, "--out", out, *options]
     process = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=800)
@@ -42,13 +37,13 @@ def worst_in_floors(figures):
 
 
 def at_most(value, limit, what):
-    check(value <= limit, f"{what}: {value:.3f} (at most {limit})")
+    expect(value <= limit, f"{what}: {value:.3f} (at most {limit})")
 
 
 def cell_chain(folder, out):
     status, figures = validate("models/cell_chain-clic.chain", folder, out)
     failing = [figure["name"] for figure in figures if figure["passed"] is False]
-    check(status in (PASSED, UNDECIDED) and not failing, f"cell_chain: no figure fails the gate (status {status}, failing {failing})")
+    expect(status in (PASSED, UNDECIDED) and not failing, f"cell_chain: no figure fails the gate (status {status}, failing {failing})")
     at_most(worst_in_floors(figures), 3, "cell_chain: the worst distance of an observable, in floors")
     at_most(values(figures, "auc.observables")[0], 0.65, "cell_chain: AUC of a classifier on observables")
     at_most(values(figures, "auc.cells")[0], 0.75, "cell_chain: AUC of a classifier on cells")
@@ -80,8 +75,8 @@ def main():
     with tempfile.TemporaryDirectory() as scratch:
         cell_chain(folder, pathlib.Path(scratch, "cell_chain"))
         threedgan(folder, pathlib.Path(scratch, "3dgan"))
-    print(f"{len(problems)} problems")
-    return 1 if problems else 0
+    print(f"{len(failures)} problems")
+    return 1 if failures else 0
 
 
 sys.exit(main())

@@ -2,21 +2,15 @@
 generator of one step fails a gate, and knows the energies of its training."""
 
 import json
-import os
 import pathlib
 import subprocess
 import sys
 import tempfile
 
-LINAC = os.environ["LINAC"]
+from lib.checks import expect, failures
+from lib.runs import LINAC
+
 TEST = "data/showers-test.h5"
-problems = []
-
-
-def check(holds, what):
-    if not holds:
-        problems.append(what)
-    print(f"{'ok  ' if holds else 'FAIL'} {what}", flush=True)
 
 
 def linac(*words):
@@ -33,25 +27,25 @@ def main():
         root = pathlib.Path(folder)
         settings = ["train.epochs=1", "train.max_steps=1", "train.replicas=1", "train.batch=1", "data.test=[]"]
         trained = linac("train", "examples/3dgan-from-nothing.yaml", "--workers", 1, "--out", root / "run", *[w for s in settings for w in ("--set", s)])
-        check(trained.returncode == 0, f"a run of one step: status {trained.returncode}")
+        expect(trained.returncode == 0, f"a run of one step: status {trained.returncode}")
         made = linac("generate", "--model", root / "run", "--like", TEST, "--seed", 1, "--out", root / "generated.h5")
-        check(made.returncode == 0, f"generate: status {made.returncode}")
+        expect(made.returncode == 0, f"generate: status {made.returncode}")
         linac("export", root / "run", "--out", root / "exported.keras")
         for model in (root / "run", root / "run" / "models" / "generator.keras", root / "exported.keras"):
             far = linac("generate", "--model", model, "--energy", 500, "--theta", 1.57, "-n", 1, "--seed", 1, "--out", root / "far.h5")
             refused = far.returncode == 2 and "was trained on 10.17-99.72 GeV" in far.stderr and not (root / "far.h5").exists()
-            check(refused, f"{model.name} refuses energies far from those of its training: {far.stderr[-200:]}")
+            expect(refused, f"{model.name} refuses energies far from those of its training: {far.stderr[-200:]}")
         gate = root / "gate.yaml"
         gate.write_text("showers: 60\nlimits: [{figure: fpd, floor: 5, cap: 1}]")
         for name, sample, more, status in (("run", root / "run", [], 0), ("file", root / "generated.h5", ["--gate", gate], 7)):
             judged = linac("validate", "--reference", TEST, "--sample", sample, "--seed", 1, "--no-classifiers", "--out", root / name, *more)
-            check(judged.returncode == status, f"validate the {name}: status {judged.returncode} {judged.stderr[-300:]}")
+            expect(judged.returncode == status, f"validate the {name}: status {judged.returncode} {judged.stderr[-300:]}")
         report, of_run = figures(root / "run")
         _, of_file = figures(root / "file")
-        check(report["sample"]["events"] == 64 and any("time a shower" in fact for fact in report["facts"]), "the report tells the time a shower")
+        expect(report["sample"]["events"] == 64 and any("time a shower" in fact for fact in report["facts"]), "the report tells the time a shower")
         worst = max(abs(of_run[name] - of_file[name]) / (abs(of_file[name]) + 1e-9) for name in of_file)
-        check(of_run.keys() == of_file.keys() and worst < 1e-3, f"the same figures from the run and from its file (worst {worst:.1e})")
-    return 1 if problems else 0
+        expect(of_run.keys() == of_file.keys() and worst < 1e-3, f"the same figures from the run and from its file (worst {worst:.1e})")
+    return 1 if failures else 0
 
 
 sys.exit(main())

@@ -10,9 +10,8 @@ import subprocess
 import sys
 import tempfile
 
-sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "train"))
-import runs
-from runs import check
+from lib import runs
+from lib.checks import check
 
 EXAMPLES = runs.ROOT / "examples" / "custom_model"
 

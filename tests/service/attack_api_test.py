@@ -14,9 +14,9 @@ import threading
 import time
 import traceback
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from attack_world import FILES, PARTS, People, Things, call, good  # noqa: E402
-from server_process import Service  # noqa: E402
+from attack_world import FILES, PARTS, People, Things, call, good
+from lib.runs import LINAC
+from lib.server_process import Service
 
 CONNECTIONS = 400  # of the shared service
 HEAD_SECONDS_MAX = 15
@@ -356,13 +356,13 @@ def test_tokens_of_a_reader(people: People):
 def test_lost_admin_token(people: People):
     """Who may read the data folder gets an admin's token back, whether the service runs or not."""
     service = people.service
-    done = subprocess.run([os.environ["LINAC"], "serve", "token", "--data", str(service.folder), "--new"], capture_output=True, text=True, timeout=30)
+    done = subprocess.run([LINAC, "serve", "token", "--data", str(service.folder), "--new"], capture_output=True, text=True, timeout=30)
     assert done.returncode == 0, done
     secret = re.search(r"linac_[0-9a-f]{16}_[0-9a-f]{64}", done.stdout).group()
     assert good(call(service, "GET", "/api/v1/me", token=secret)).json() == {"user": "admin", "role": "admin"}
     entries = good(call(service, "GET", "/api/v1/audit?limit=3", token=secret)).json()["entries"]
     assert any(e["action"] == "token.create" and e["from"] == "this host" for e in entries), entries
-    done = subprocess.run([os.environ["LINAC"], "serve", "token", "--data", str(service.folder), "--new", "--user", "nobody"], capture_output=True, text=True, timeout=30)
+    done = subprocess.run([LINAC, "serve", "token", "--data", str(service.folder), "--new", "--user", "nobody"], capture_output=True, text=True, timeout=30)
     assert done.returncode == 2 and "nobody" in done.stderr, done
 
 
@@ -409,7 +409,7 @@ def test_damaged_pages(people: People):
         good(call(first, "POST", "/api/2.0/mlflow/runs/create", {"experiment_id": "0"}, token))
         first.own_folder = False
         assert first.stop() == 0
-    check = [os.environ["LINAC"], "serve", "check", "--data", str(first.folder)]
+    check = [LINAC, "serve", "check", "--data", str(first.folder)]
     done = subprocess.run(check, capture_output=True, text=True, timeout=30)
     assert done.returncode == 0 and "sound" in done.stdout, done
     damage(first.folder / "books.db", "parameters")

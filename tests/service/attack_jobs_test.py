@@ -20,10 +20,8 @@ import traceback
 import urllib.error
 import urllib.request
 
-HERE = pathlib.Path(__file__).resolve().parent
-ROOT = HERE.parents[1]
-sys.path.insert(0, str(HERE))
-from server_process import Service  # noqa: E402
+from lib.runs import LINAC, ROOT
+from lib.server_process import Service
 
 TRAIN = ROOT / "data" / "topology-train.parquet"
 SCALING = ROOT / "data" / "topology-scaling.json"
@@ -469,7 +467,7 @@ def a_service_without_privileges_has_the_same_sandbox() -> None:
         os.chown(data, 65534, 65534)
         service = Service(data=data)
         service.words = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", *service.words]
-        if subprocess.run([*service.words[:4], os.environ["LINAC"], "version"], capture_output=True).returncode != 0:
+        if subprocess.run([*service.words[:4], LINAC, "version"], capture_output=True).returncode != 0:
             raise Skipped("the account 'nobody' cannot start the program where it lies")
         with service:
             admin = Person(service, "admin", service.token)

@@ -5,7 +5,6 @@ route the answer that he gets for ids that there are not, and from each list and
 
 import getpass
 import http.client
-import json
 import os
 import pathlib
 import subprocess
@@ -15,9 +14,9 @@ import time
 import traceback
 import urllib.parse
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from attack_world import FILES, PARTS, People, call, good  # noqa: E402
-from server_process import Service, databases  # noqa: E402
+from attack_world import FILES, PARTS, People, call, good
+from lib.runs import LINAC
+from lib.server_process import Service, databases
 
 MLFLOW = "/api/2.0/mlflow/"
 SENTINEL = "SENTINEL"
@@ -366,7 +365,7 @@ def models_with_their_files(people: People, ann: Secrets, carl: str) -> None:
 
 def command(service: Service, token: str, *words: str) -> subprocess.CompletedProcess:
     environment = {**os.environ, "LINAC_SERVER": service.url, "LINAC_TOKEN": token}
-    return subprocess.run([os.environ["LINAC"], *words], capture_output=True, text=True, timeout=30, env=environment)
+    return subprocess.run([LINAC, *words], capture_output=True, text=True, timeout=30, env=environment)
 
 
 def by_command_line(people: People, ann: Secrets) -> None:
@@ -379,7 +378,7 @@ def by_command_line(people: People, ann: Secrets) -> None:
     assert f"{ann.experiment_name}  ann" in command(people.service, people.bob, "experiments", "list").stdout
     done = command(people.service, people.bob, "experiments", "unshare", ann.experiment)
     assert done.returncode == 2 and "belongs to 'ann'" in done.stderr, done
-    if pathlib.Path(os.environ["LINAC"]).with_name("linac-compute").exists():
+    if pathlib.Path(LINAC).with_name("linac-compute").exists():
         for verb, told in (("share", "shared"), ("unshare", "private")):
             done = command(people.service, people.ann, "models", verb, ann.model)
             assert done.returncode == 0 and done.stdout == f"{ann.model}: {told}\n", done

@@ -3,7 +3,7 @@
 import http.client
 import json
 
-from server_process import Service
+from lib.server_process import Service
 
 
 class Answer:
@@ -15,11 +15,16 @@ class Answer:
 
 
 def call(service: Service, method: str, path: str, body=None, token: str | None = None, headers=None, source: str | None = None) -> Answer:
-    """`body`: an object goes as JSON, bytes as they are. `source`: the address to come from."""
-    data = json.dumps(body).encode() if isinstance(body, dict) else body
-    headers = dict(headers or {}) | ({"Authorization": f"Bearer {token}"} if token else {})
+    """`source`: the address to come from."""
     host, port = service.url.split("//")[1].split(":")
     connection = http.client.HTTPConnection(host, int(port), timeout=30, source_address=(source, 0) if source else None)
+    return ask(connection, method, path, body, token, headers)
+
+
+def ask(connection: http.client.HTTPConnection, method: str, path: str, body=None, token: str | None = None, headers=None) -> Answer:
+    """And closes it. `body`: an object goes as JSON, bytes as they are."""
+    data = json.dumps(body).encode() if isinstance(body, dict) else body
+    headers = dict(headers or {}) | ({"Authorization": f"Bearer {token}"} if token else {})
     try:
         connection.request(method, path, data, headers)
         response = connection.getresponse()

@@ -7,11 +7,11 @@ import pathlib
 import subprocess
 import sys
 import tempfile
-import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from attack_world import FILES, call, good  # noqa: E402
-from server_process import Service  # noqa: E402
+from attack_world import FILES, call, good
+from lib.checks import wait_for
+from lib.runs import LINAC
+from lib.server_process import Service
 
 SIZE_MB, KEPT_FREE = 64, "8M"
 MLFLOW = "/api/2.0/mlflow"
@@ -33,11 +33,11 @@ def log(service: Service, run: str, step: int):
 
 def becomes(service: Service, status: int) -> bytes:
     """What /readyz says then; it looks once a second."""
-    end = time.monotonic() + 20
-    while (answer := call(service, "GET", "/readyz")).status != status:
-        assert time.monotonic() < end, (answer.status, answer.body)
-        time.sleep(0.1)
-    return answer.body
+    def answered():
+        answer = call(service, "GET", "/readyz")
+        return answer if answer.status == status else None
+
+    return wait_for(answered, f"/readyz says {status}", 20, 0.1).body
 
 
 def fill(folder: pathlib.Path) -> pathlib.Path:
@@ -80,7 +80,7 @@ def check(folder: pathlib.Path) -> None:
         history = good(call(service, "GET", f"{MLFLOW}/metrics/get-history?run_id={run}&metric_key=m", token=service.token)).json()["metrics"]
         assert [point["step"] for point in history] == [*kept, step], (history, kept)
         print(f"{len(kept)} points kept, {refused} refused while the disk was full")
-    done = subprocess.run([os.environ["LINAC"], "serve", "check", "--data", str(folder / "data")], capture_output=True, text=True)
+    done = subprocess.run([LINAC, "serve", "check", "--data", str(folder / "data")], capture_output=True, text=True)
     assert done.returncode == 0 and "sound" in done.stdout, (done.stdout, done.stderr)
 
 

@@ -10,9 +10,9 @@ import sys
 import tempfile
 import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from jobs_test import ENDED, JOB, SHORT, STEPS, Client  # noqa: E402
-from server_process import Service, free_port  # noqa: E402
+from lib.ports import free_port
+from lib.server_process import Service
+from lib.service_client import ENDED, JOB, SHORT, STEPS, Client
 
 
 def main() -> int:

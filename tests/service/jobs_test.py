@@ -14,73 +14,10 @@ import subprocess
 import sys
 import tempfile
 import time
-import urllib.parse
-import urllib.request
 
-HERE = pathlib.Path(__file__).resolve().parent
-ROOT = HERE.parents[1]
-sys.path.insert(0, str(HERE))
-from server_process import Service, databases  # noqa: E402
-
-LINAC = os.environ["LINAC"]
-JOB = "examples/topology.yaml"
-STEPS = 12
-SHORT = ["--set", "workers=1", "--set", "train.epochs=1", "--set", f"train.steps_per_epoch={STEPS}", "--set", "data.test=[]",
-         "--set", "checkpoint.best_by=loss"]
-LONG = ["--set", "workers=1", "--set", "train.epochs=100000", "--set", "train.steps_per_epoch=10", "--set", "data.test=[]",
-        "--set", "checkpoint.best_by=loss"]
-ENDED = {"SUCCEEDED", "FAILED", "FAILED_PRECHECKS", "CANCELLED", "LOST"}
-
-
-class Client:
-    """The verbs, as a user with this token calls them."""
-
-    def __init__(self, service: Service, config: str):
-        self.environment = {**os.environ, "LINAC_SERVER": service.url, "LINAC_TOKEN": service.token or "", "XDG_CONFIG_HOME": config}
-
-    def run(self, *words: str, status: int = 0, text: str | None = None, **more) -> str:
-        done = subprocess.run([LINAC, *words], cwd=ROOT, env=self.environment, input=text, text=True, capture_output=True, timeout=300, **more)
-        output = done.stdout + done.stderr
-        assert done.returncode == status, f"{words}: exit status {done.returncode}, expected {status}\n{output}"
-        return done.stdout if status == 0 else output
-
-    def json(self, *words: str):
-        return json.loads(self.run(*words, "--json"))
-
-    def submit(self, *words: str) -> list[str]:
-        return [run["id"] for run in self.json("submit", JOB, *words)["runs"]]
-
-    def state(self, run: str) -> dict:
-        return self.json("status", run)
-
-    def wait(self, run: str, *states: str, seconds: float = 180) -> dict:
-        end = time.monotonic() + seconds
-        while True:
-            found = self.state(run)
-            if found["state"] in states:
-                return found
-            assert found["state"] not in ENDED and time.monotonic() < end, f"{run}: {found['state']} ({found['reason']}), waited for {states}"
-            time.sleep(0.3)
-
-    def wait_for_steps(self, run: str, count: int, seconds: float = 180) -> None:
-        end = time.monotonic() + seconds
-        while self.state(run)["metrics"].get("loss", {"count": 0})["count"] < count:
-            assert time.monotonic() < end and self.state(run)["state"] not in ENDED, f"{run} tells no steps: {self.state(run)['reason']}"
-            time.sleep(0.3)
-
-    def send(self, method: str, path: str, body: dict | None = None) -> dict:
-        request = urllib.request.Request(self.environment["LINAC_SERVER"] + path, method=method, data=json.dumps(body).encode() if body is not None else None)
-        request.add_header("Authorization", f"Bearer {self.environment['LINAC_TOKEN']}")
-        request.add_header("Content-Type", "application/json")
-        with urllib.request.urlopen(request, timeout=60) as answer:
-            return json.load(answer)
-
-    def curve(self, run: str, key: str = "loss") -> list:
-        query = urllib.parse.urlencode({"run_id": run, "metric_key": key, "max_results": 25000})
-        steps = [int(point["step"]) for point in self.send("GET", f"/api/2.0/mlflow/metrics/get-history?{query}")["metrics"]]
-        count = self.send("GET", f"/api/v1/runs/{run}")["metrics"][key]["count"]  # MLflow's history shows the same point once
-        assert count == len(steps), f"{run}: {count} points of {len(steps)} steps"
-        return steps
+from lib.runs import LINAC, ROOT
+from lib.server_process import Service, databases
+from lib.service_client import JOB, LONG, SHORT, STEPS, Client
 
 
 @contextlib.contextmanager

@@ -16,9 +16,8 @@ from mlflow.entities import Metric, Param, RunTag, ViewType  # noqa: E402
 from mlflow.exceptions import MlflowException  # noqa: E402
 from mlflow.tracking import MlflowClient  # noqa: E402
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from attack_world import People  # noqa: E402
-from server_process import Service, databases  # noqa: E402
+from lib.server_process import Service, databases  # noqa: E402
 
 
 def refused(code: str, action, *words) -> str:

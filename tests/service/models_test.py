@@ -8,19 +8,14 @@ import json
 import os
 import pathlib
 import subprocess
-import sys
 import tempfile
 
-from server_process import Service
+from lib import runs
+from lib.checks import check
+from lib.runs import LINAC, ROOT
+from lib.server_process import Service
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 GENERATOR = ROOT / "models" / "3dgan-clic.keras"
-
-
-def check(condition: bool, what: str) -> None:
-    print(f"{'ok   ' if condition else 'FAILED'} {what}", flush=True)
-    if not condition:
-        sys.exit(1)
 
 
 class Verbs:
@@ -29,7 +24,7 @@ class Verbs:
                             "XDG_CONFIG_HOME": str(folder / "config")}
 
     def __call__(self, *words, status: int = 0) -> str:
-        done = subprocess.run([os.environ["LINAC"], *map(str, words)], cwd=ROOT, env=self.environment, capture_output=True, text=True, timeout=300)
+        done = subprocess.run([LINAC, *map(str, words)], cwd=ROOT, env=self.environment, capture_output=True, text=True, timeout=300)
         output = done.stdout + done.stderr
         check(done.returncode == status, f"linac {' '.join(map(str, words[:3]))}: exit status {status}" + ("" if done.returncode == status else f", not {done.returncode}\n{output}"))
         return done.stdout if status == 0 else output
@@ -48,7 +43,7 @@ def classifier(linac: Verbs, folder: pathlib.Path) -> None:
 
     linac("train", "examples/topology.yaml", *short, "--set", "model.kind=keras", "--set", "model.from=catalog://topology@champion", "--out", folder / "tuned")
     linac("train", "examples/topology.yaml", *short, "--set", "model.kind=keras", "--set", f"model.file={folder}/first/models/model.keras", "--out", folder / "same")
-    losses = [[json.loads(line)["loss"] for line in open(folder / name / "metrics.jsonl") if '"kind":"step"' in line] for name in ("tuned", "same")]
+    losses = [[line["loss"] for line in runs.lines(folder / name) if line["kind"] == "step"] for name in ("tuned", "same")]
     check(len(losses[0]) == 3 and losses[0] == losses[1], "a training from the catalog is the one from the file")
     check("from: catalog://topology/1" in (folder / "tuned" / "job.yaml").read_text(), "its job names the version, not the alias")
 

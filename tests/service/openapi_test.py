@@ -15,9 +15,8 @@ import subprocess
 import sys
 import urllib.request
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from attack_world import FILES, People, Things, call, good  # noqa: E402
-from server_process import Service, databases  # noqa: E402
+from attack_world import FILES, People, Things, call, good
+from lib.server_process import Service, databases
 
 
 def statuses(service: Service) -> dict[int, int]:

@@ -8,18 +8,17 @@ LINAC names the program.
 
 import argparse
 import collections
-import pathlib
 import random
 import sys
 import tempfile
 import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from attack_world import call, good  # noqa: E402
-from jobs_test import ENDED, Client  # noqa: E402
-from pilot_process import Agent  # noqa: E402
-from pilot_test import PILOTS, SHORT, SMALL, STEPS  # noqa: E402
-from server_process import Service, free_port  # noqa: E402
+from attack_world import call, good
+from lib.pilot_process import Agent
+from lib.ports import free_port
+from lib.server_process import Service
+from lib.service_client import ENDED, STEPS, Client
+from pilot_test import PILOTS, SHORT, SMALL
 
 AGENTS, PART = 3, 50
 LEASE = ("--lease", "8")

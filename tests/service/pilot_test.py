@@ -19,15 +19,15 @@ import threading
 import time
 import traceback
 
-HERE = pathlib.Path(__file__).resolve().parent
-ROOT = HERE.parents[1]
-sys.path.insert(0, str(HERE))
-from attack_world import People, call, good  # noqa: E402
-from jobs_test import ENDED, JOB, STEPS, Client  # noqa: E402
-from pilot_process import Agent, CutRelay, in_parallel  # noqa: E402
-from server_process import Service, free_port  # noqa: E402
+from attack_world import People, call, good
+from lib.checks import wait_for
+from lib.pilot_process import Agent, in_parallel
+from lib.ports import free_port
+from lib.relay import CutRelay
+from lib.runs import LINAC, ROOT
+from lib.server_process import Service
+from lib.service_client import JOB, STEPS, Client
 
-LINAC = os.environ["LINAC"]
 LEASE_S, LONG_LEASE_S = 4, 60  # a busy machine keeps an agent from renewing a short one
 ABSOLUTE = ["--set", f"data.train=[{ROOT}/data/topology-train.parquet]", "--set", "data.test=[]", "--set", f"data.scaling={ROOT}/data/topology-scaling.json",
             "--set", "checkpoint.best_by=loss", "--set", "workers=1", "--set", "train.threads=1"]
@@ -126,17 +126,12 @@ def a_job_goes_on_elsewhere_when_its_agent_is_cut_off(world: World) -> None:
         with Agent(relay.url, world.token, *SMALL, "--name", "cut", "--tags", "cut") as cut:
             [run] = client.submit(*LONG, *of_tag("cut"), "--name", "cut-off")
             client.wait_for_steps(run, 25)
-            end = time.monotonic() + 20
-            while not any(entry["path"].startswith("checkpoints/step-") for entry in client.json("artifacts", "list", run, "--all")):
-                assert time.monotonic() < end, "no checkpoint arrives"
-                time.sleep(0.2)
+            wait_for(lambda: any(entry["path"].startswith("checkpoints/step-") for entry in client.json("artifacts", "list", run, "--all")),
+                     "a checkpoint", 20, 0.2)
             relay.cut()
             with world.agent("--name", "other", "--tags", "cut") as other:
                 # Not by its state, which may be another one a moment later.
-                end = time.monotonic() + 60
-                while "RECOVERING" not in [change["to"] for change in client.state(run)["transitions"]]:
-                    assert time.monotonic() < end, client.state(run)
-                    time.sleep(0.2)
+                wait_for(lambda: "RECOVERING" in [change["to"] for change in client.state(run)["transitions"]], lambda: client.state(run), 60, 0.2)
                 reasons = [change["reason"] for change in client.state(run)["transitions"]]
                 assert any("agent cut on" in reason and "was not heard of" in reason for reason in reasons), reasons
                 other.waits_for("begun")
@@ -144,10 +139,7 @@ def a_job_goes_on_elsewhere_when_its_agent_is_cut_off(world: World) -> None:
                 assert cut.processes(), "it went on while the service was away"
                 relay.mend()
                 cut.waits_for("nobody waits for it any more")
-                end = time.monotonic() + 5
-                while cut.processes() or list((cut.folder / "work").iterdir()):
-                    assert time.monotonic() < end, cut.processes()
-                    time.sleep(0.1)
+                wait_for(lambda: not cut.processes() and not list((cut.folder / "work").iterdir()), cut.processes, 5, 0.1)
                 steps = len(world.steps_of(run))
                 client.wait_for_steps(run, steps + 10)
                 client.run("cancel", run)
@@ -273,10 +265,7 @@ def a_users_agent_never_gets_anothers_job_or_secrets(world: World) -> None:
     owner = Hostile(world, bobs, work)
     assert owner.say("POST", "begin", {}).status == 200 and owner.say("POST", "begin", {}).status == 200
     bob.run("cancel", run)
-    end = time.monotonic() + 10
-    while not owner.say("POST", "renew", {"use": {}}).json()["stop"]:
-        assert time.monotonic() < end, "it does not hear of its cancellation"
-        time.sleep(0.1)
+    wait_for(lambda: owner.say("POST", "renew", {"use": {}}).json()["stop"], "it hears of its cancellation", 10, 0.1)
     exit = {"status": 75, "signal": 0, "stopped": True, "seconds": 1, "cpu_s": 1, "memory_peak_bytes": 1, "ended_ms": 1, "problem": ""}
     assert owner.say("POST", "end", {"exit": exit}).status == 200
     bob.wait(run, "CANCELLED")
@@ -303,10 +292,7 @@ def what_a_user_lost_the_right_to_ends(world: World) -> None:
     questions = [threading.Thread(target=ask, args=words) for words in (("ended", ended["secret"]), ("lesser", shared))]
     for question in questions:
         question.start()
-    end = time.monotonic() + 10
-    while len([one for one in world.agents() if one["id"] in (agent_id("ended"), agent_id("lesser"))]) < 2:
-        assert time.monotonic() < end
-        time.sleep(0.05)
+    wait_for(lambda: len([one for one in world.agents() if one["id"] in (agent_id("ended"), agent_id("lesser"))]) == 2, "two agents that ask", 10, 0.05)
     change("DELETE", f"bob/tokens/{ended['id']}")
     change("PATCH", "eve", {"role": "member"})
     runs = [bob.submit(*SHORT, *of_tag(who))[0] for who in ("ended", "lesser")]
@@ -460,10 +446,7 @@ def a_hostile_service_does_not_leave_the_agents_folder(world: World) -> None:
     with tempfile.TemporaryDirectory() as above:
         folder = pathlib.Path(above, "a/b/c")
         with Agent(f"http://127.0.0.1:{server.server_address[1]}", "linac_x", *SMALL, folder=str(folder)) as agent:
-            end = time.monotonic() + 20
-            while not any(path.endswith("/files") for path in asked):
-                assert time.monotonic() < end, (asked, agent.said())
-                time.sleep(0.1)
+            wait_for(lambda: any(path.endswith("/files") for path in asked), lambda: (asked, agent.said()), 20, 0.1)
             time.sleep(0.5)
             assert agent.process.poll() is None, agent.said()
             rss = int(pathlib.Path(f"/proc/{agent.process.pid}/statm").read_text().split()[1]) * 4096
@@ -502,10 +485,7 @@ def an_agent_of_one_job_keeps_what_it_begins(world: World) -> None:
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Slow)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     with Agent(f"http://127.0.0.1:{server.server_address[1]}", "linac_x", *SMALL, "--once") as agent:
-        end = time.monotonic() + 20
-        while not {"farewell", "begun"} <= set(told):
-            assert time.monotonic() < end, (told, agent.said())
-            time.sleep(0.05)
+        wait_for(lambda: {"farewell", "begun"} <= set(told), lambda: (told, agent.said()), 20, 0.05)
         agent.kill()
     server.shutdown()
     assert told.index("begun") < told.index("farewell"), told

@@ -11,7 +11,6 @@ curve has to be the steps from 1 on without a gap, at least up to the last one a
 import argparse
 import http.client
 import json
-import os
 import pathlib
 import random
 import sys
@@ -19,8 +18,9 @@ import tempfile
 import threading
 import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from server_process import PostgreSQL, Service, free_port  # noqa: E402
+from lib.ports import free_port
+from lib.server_process import Service
+from lib.servers.postgresql import PostgreSQL
 
 WRITERS, SUBMITTERS, BATCH = 8, 2, 20
 JOB = f"name: waits\ndata: {{train: [{pathlib.Path(__file__).resolve().parents[2] / 'data/showers-test.h5'}]}}\n"

@@ -7,12 +7,12 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 import urllib.parse
 import urllib.request
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from server_process import Service, free_port  # noqa: E402
+from lib.checks import wait_for
+from lib.ports import free_port
+from lib.server_process import Service
 
 WAIT_S = 60
 
@@ -32,15 +32,15 @@ def value(server: str, query: str) -> float | None:
     return float(series[0]["value"][1]) if series else None
 
 
-def wait_for(server: str, query: str, holds) -> float:
-    end = time.monotonic() + WAIT_S
-    while True:
-        found = value(server, query)
-        if found is not None and holds(found):
-            return found
-        if time.monotonic() > end:
-            sys.exit(f"{query} is {found} after {WAIT_S} s")
-        time.sleep(0.2)
+def becomes(server: str, query: str, holds) -> float:
+    found = []
+
+    def asked() -> bool:
+        found.append(value(server, query))
+        return found[-1] is not None and holds(found[-1])
+
+    wait_for(asked, lambda: f"{query} is {found[-1]}", WAIT_S, 0.2)
+    return found[-1]
 
 
 def lint(text: str) -> None:
@@ -67,13 +67,13 @@ scrape_configs:
         prometheus = subprocess.Popen(["prometheus", f"--config.file={folder}/prometheus.yml", f"--storage.tsdb.path={folder}/series",
                                        f"--web.listen-address=127.0.0.1:{port}"], stdout=log, stderr=log)
     try:
-        wait_for(server, 'up{job="linac"}', lambda up: up == 1)
-        wait_for(server, 'up{job="without_token"}', lambda up: up == 0)
-        requests = wait_for(server, 'sum(linac_requests_total{route="healthz",status="200"})', lambda count: count >= 3)
-        wait_for(server, 'histogram_quantile(0.99, sum by (le) (linac_request_seconds_bucket{route="healthz"}))', lambda seconds: 0 < seconds < 10)
+        becomes(server, 'up{job="linac"}', lambda up: up == 1)
+        becomes(server, 'up{job="without_token"}', lambda up: up == 0)
+        requests = becomes(server, 'sum(linac_requests_total{route="healthz",status="200"})', lambda count: count >= 3)
+        becomes(server, 'histogram_quantile(0.99, sum by (le) (linac_request_seconds_bucket{route="healthz"}))', lambda seconds: 0 < seconds < 10)
         print(f"ok    scraped: {requests:.0f} requests of /healthz")
         get(f"{service.url}/healthz")
-        wait_for(server, 'sum(linac_requests_total{route="healthz",status="200"})', lambda count: count > requests)
+        becomes(server, 'sum(linac_requests_total{route="healthz",status="200"})', lambda count: count > requests)
         print("ok    and the next request is counted")
     finally:
         prometheus.terminate()

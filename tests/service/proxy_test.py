@@ -3,7 +3,6 @@ service knows from whom and how requests come, and a stranger who guesses tokens
 Exit 77 where there is no nginx."""
 
 import http.client
-import json
 import pathlib
 import re
 import shutil
@@ -13,26 +12,20 @@ import sys
 import tempfile
 import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from attack_world import FILES, Answer, People, good  # noqa: E402
-from server_process import Service, free_port  # noqa: E402
+from attack_world import FILES, Answer, People, ask, good
+from lib.certificates import self_signed
+from lib.ports import free_port
+from lib.runs import ROOT
+from lib.server_process import Service
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 NAME = "linac.example.org"
 LARGE = 8 << 20  # nginx alone refuses more than 1 MiB
-
-
-def certificate(folder: pathlib.Path) -> tuple[pathlib.Path, pathlib.Path]:
-    pem, key = folder / "linac.pem", folder / "linac.key"
-    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj", f"/CN={NAME}",
-                    "-addext", f"subjectAltName=DNS:{NAME}", "-keyout", key, "-out", pem], check=True, stderr=subprocess.DEVNULL)
-    return pem, key
 
 
 def configuration(folder: pathlib.Path, port: int, service: Service) -> pathlib.Path:
     """What the documentation shows, at this test's ports and files."""
     documented = re.search(r"```nginx\n(.*?)```", (ROOT / "docs/operate/service.md").read_text(), re.DOTALL).group(1)
-    pem, key = certificate(folder)
+    pem, key = self_signed(folder, NAME, f"DNS:{NAME}")
     for said, here in (("listen 443 ssl", f"listen 127.0.0.1:{port} ssl"), ("/etc/nginx/linac.pem", str(pem)), ("/etc/nginx/linac.key", str(key)),
                        ("http://127.0.0.1:5000", service.url)):
         assert said in documented, said
@@ -51,7 +44,7 @@ class Proxy:
         self.port, self.folder = free_port(), folder
         self.context = ssl.create_default_context(cafile=None)
         self.process = subprocess.Popen(["nginx", "-p", str(folder), "-e", str(folder / "error.log"), "-c", str(configuration(folder, self.port, service))])
-        self.context.load_verify_locations(folder / "linac.pem")
+        self.context.load_verify_locations(folder / "certificate.pem")
         end = time.monotonic() + 20
         while True:
             try:
@@ -70,15 +63,7 @@ class Proxy:
         return connection
 
     def call(self, method: str, path: str, body=None, token: str | None = None, headers=None, source: str = "127.0.0.1") -> Answer:
-        data = json.dumps(body).encode() if isinstance(body, dict) else body
-        headers = {"Host": f"{NAME}:{self.port}"} | dict(headers or {}) | ({"Authorization": f"Bearer {token}"} if token else {})
-        connection = self.connect(source)
-        try:
-            connection.request(method, path, data, headers)
-            response = connection.getresponse()
-            return Answer(response.status, response.headers, response.read())
-        finally:
-            connection.close()
+        return ask(self.connect(source), method, path, body, token, {"Host": f"{NAME}:{self.port}"} | dict(headers or {}))
 
     def stop(self) -> None:
         self.process.terminate()

@@ -17,13 +17,12 @@ import threading
 import time
 import traceback
 
-HERE = pathlib.Path(__file__).resolve().parent
-ROOT = HERE.parents[1]
-sys.path.insert(0, str(HERE))
-from attack_jobs_test import Person, Skipped, newcomer, plug_in  # noqa: E402
-from attack_world import call  # noqa: E402
-from server_process import Service  # noqa: E402
-from versitygw import Versitygw  # noqa: E402
+from attack_jobs_test import Person, Skipped, newcomer, plug_in
+from attack_world import call
+from lib.checks import wait_for
+from lib.runs import LINAC, ROOT
+from lib.server_process import Service
+from lib.servers.versitygw import Versitygw
 
 VALUE = "correct-horse/battery+staple"
 PROXY = "-----BEGIN CERTIFICATE-----\nMIIsecretproxy\n-----END CERTIFICATE-----\n"
@@ -39,7 +38,7 @@ def names(person: Person) -> list[str]:
 
 def linac(person: Person, *words: str, given: bytes | None = None) -> subprocess.CompletedProcess:
     environment = {**os.environ, "LINAC_SERVER": person.service.url, "LINAC_TOKEN": person.token}
-    return subprocess.run([os.environ["LINAC"], *words], input=given, capture_output=True, env=environment, timeout=20, stdin=None if given is not None else subprocess.DEVNULL)
+    return subprocess.run([LINAC, *words], input=given, capture_output=True, env=environment, timeout=20, stdin=None if given is not None else subprocess.DEVNULL)
 
 
 def holding(folder: pathlib.Path, *values: str) -> list[str]:
@@ -160,14 +159,6 @@ print("end", flush=True)
 """
 
 
-def waits_for(condition, seconds: float = 30):
-    end = time.monotonic() + seconds
-    while not (found := condition()):
-        assert time.monotonic() < end, "it does not come"
-        time.sleep(0.05)
-    return found
-
-
 def what_a_job_prints_is_redacted(service, admin, ann, bob, folder) -> None:
     put(ann, "MY_KEY")
     put(ann, "X509_USER_PROXY", PROXY)
@@ -207,13 +198,13 @@ def secrets_are_those_of_the_moment_an_attempt_starts(service, admin, ann, bob, 
     job = plug_in(folder, "waits", WAITS)
     more = {"set": ["secrets=[MY_KEY, X509_USER_PROXY]"]}
     first = ann.submit(job, **more)
-    waits_for(lambda: "key [secret MY_KEY]" in ann.log(first))
+    wait_for(lambda: "key [secret MY_KEY]" in ann.log(first), "its log", 30, 0.05)
     second, third = ann.submit(job, **more), ann.submit(job, **more)  # there is one core
     put(ann, "MY_KEY", "the-second-value")
     go = lambda run: (service.folder / "artifacts/0" / run / "artifacts/go").touch()  # noqa: E731
     go(first)
     ann.ended(first)
-    waits_for(lambda: "key" in ann.log(second))
+    wait_for(lambda: "key" in ann.log(second), "its log", 30, 0.05)
     assert "second-value" not in ann.log(second)
     ann.ask("DELETE", "/api/v1/secrets/MY_KEY")
     go(second)
@@ -225,7 +216,7 @@ def secrets_are_those_of_the_moment_an_attempt_starts(service, admin, ann, bob, 
     assert ann.log(third) == ""
     put(ann, "MY_KEY", "the-third-value")
     assert ann.ask("POST", f"/api/v1/runs/{third}/resume", {})[0] == 200
-    waits_for(lambda: "key" in ann.log(third))
+    wait_for(lambda: "key" in ann.log(third), "its log", 30, 0.05)
     go(third)
     ann.ended(third)
     kept = holding(service.folder, "the-first-value", "the-second-value", "the-third-value", "MIIsecretproxy")
@@ -266,16 +257,16 @@ def a_backup_has_no_secret_in_the_open(service, admin, ann, bob, folder) -> None
     put(ann, "MY_KEY")
     put(ann, "X509_USER_PROXY", PROXY)
     run = ann.submit(plug_in(folder, "backed", WAITS), set=["secrets=[MY_KEY, X509_USER_PROXY]"])
-    waits_for(lambda: "key" in ann.log(run))
+    wait_for(lambda: "key" in ann.log(run), "its log", 30, 0.05)
     assert len(holding(service.folder, "MIIsecretproxy")) == 1  # the file that the job reads
     to = folder / "backup"
-    subprocess.run([os.environ["LINAC"], "serve", "backup", "--data", service.folder, "--to", to], check=True, capture_output=True)
+    subprocess.run([LINAC, "serve", "backup", "--data", service.folder, "--to", to], check=True, capture_output=True)
     # But what a job has written into its own files.
     assert all("/artifacts/" in name for name in holding(to, VALUE, "MIIsecretproxy")) and not list(to.rglob("secrets.key"))
     (service.folder / "artifacts/0" / run / "artifacts/go").touch()
     ann.ended(run)
     restored = folder / "restored"
-    subprocess.run([os.environ["LINAC"], "serve", "restore", "--data", restored, "--from", to], check=True, capture_output=True)
+    subprocess.run([LINAC, "serve", "restore", "--data", restored, "--from", to], check=True, capture_output=True)
     with Service("--slots", "cores=1", data=str(restored)) as again:
         there = Person(again, "ann", ann.token)
         assert not any(one["readable"] for one in there.get("/api/v1/secrets")["secrets"])
@@ -295,7 +286,7 @@ def a_service_that_is_killed_leaves_nothing() -> None:
             put(admin, "MY_KEY")
             put(admin, "X509_USER_PROXY", PROXY)
             run = admin.submit(plug_in(folder, "killed", WAITS), set=["secrets=[MY_KEY, X509_USER_PROXY]"], attempts_max=1)
-            waits_for(lambda: "key" in admin.log(run))
+            wait_for(lambda: "key" in admin.log(run), "its log", 30, 0.05)
             service.kill()
             attempt = pathlib.Path(data) / "runs" / run / "attempt-1"
             os.kill(json.loads((attempt / "supervisor.json").read_text())["pid"], signal.SIGKILL)
@@ -303,7 +294,7 @@ def a_service_that_is_killed_leaves_nothing() -> None:
         with Service("--slots", "cores=1", data=data) as service:
             admin = Person(service, "admin", admin.token)
             assert admin.ended(run)["state"] == "LOST"
-            log = waits_for(lambda: (text := admin.log(run)).count("later") and text)
+            log = wait_for(lambda: (text := admin.log(run)).count("later") and text, "its log", 30, 0.05)
             assert "later [secret MY_KEY] [secret X509_USER_PROXY]" in log, log
             assert holding(pathlib.Path(data), VALUE, "MIIsecretproxy") == []
 
@@ -335,7 +326,7 @@ def a_job_trains_from_a_store_with_its_users_keys(service, admin, ann, bob, fold
         refused = bob.ended(answer["runs"][0]["id"], 120)
         assert refused["state"] in ("FAILED", "FAILED_PRECHECKS") and "test/topology" in refused["reason"], refused
         # The same job, here: from the environment, and refused where a key is missing.
-        words = [os.environ["LINAC"], "train", ROOT / "examples/topology.yaml", "--out", folder / "local", *(word for one in asked for word in ("--set", one)),
+        words = [LINAC, "train", ROOT / "examples/topology.yaml", "--out", folder / "local", *(word for one in asked for word in ("--set", one)),
                  "--set", f"secrets=[{', '.join(keys)}]"]
         environment = {**os.environ, **store.environment}
         environment.pop("AWS_SECRET_ACCESS_KEY")

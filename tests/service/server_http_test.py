@@ -17,8 +17,10 @@ import traceback
 import urllib.error
 import urllib.request
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from server_process import Service, databases  # noqa: E402
+from lib.certificates import self_signed
+from lib.checks import wait_for
+from lib.runs import LINAC
+from lib.server_process import Service, databases
 
 
 class Answer:
@@ -244,29 +246,22 @@ def events(service: Service, run: str, into: list, last: str | None = None):
     into.append(("end",))
 
 
-def wait_for(condition, seconds: float = 10):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "did not happen in time"
-        time.sleep(0.01)
-
-
 def test_events(service: Service):
     run = new_run(service)
     assert call(service, "GET", f"/api/v1/runs/{'0' * 32}/events").status == 404
     seen: list = []
     threading.Thread(target=events, args=(service, run, seen), daemon=True).start()
-    wait_for(lambda: seen)
+    wait_for(lambda: seen, "an event", 10, 0.01)
     assert seen[0] == ("open", 200)
     call(service, "POST", "/api/2.0/mlflow/runs/log-metric", {"run_id": run, "key": "a", "value": "NaN", "timestamp": 5, "step": 2})
-    wait_for(lambda: len(seen) >= 2)
+    wait_for(lambda: len(seen) >= 2, "two events", 10, 0.01)
     assert seen[1][:2] == ("points", {"a": [[2, 5, "NaN"]]})
     call(service, "POST", "/api/2.0/mlflow/runs/update", {"run_id": run, "status": "FINISHED"})
-    wait_for(lambda: len(seen) >= 3)
+    wait_for(lambda: len(seen) >= 3, "three events", 10, 0.01)
     assert seen[2][0] == "state" and seen[2][1]["state"] == "SUCCEEDED"
     missed: list = []
     threading.Thread(target=events, args=(service, run, missed, seen[1][2]), daemon=True).start()
-    wait_for(lambda: len(missed) >= 2)
+    wait_for(lambda: len(missed) >= 2, "what was missed", 10, 0.01)
     assert missed[1][0] == "state", missed
 
 
@@ -296,7 +291,7 @@ def test_kill(service: Service):
 
     writer = threading.Thread(target=write)
     writer.start()
-    wait_for(lambda: len(done) > 30 or not writer.is_alive())
+    wait_for(lambda: len(done) > 30 or not writer.is_alive(), "reads beside the writer", 10, 0.01)
     service.kill()
     writer.join()
     assert done
@@ -311,7 +306,7 @@ def test_kill(service: Service):
 def test_start_refused(_: Service):
     def refused(*words: str) -> str:
         with tempfile.TemporaryDirectory() as folder:
-            done = subprocess.run([os.environ["LINAC"], "serve", "--data", folder, *words], capture_output=True, text=True, timeout=20)
+            done = subprocess.run([LINAC, "serve", "--data", folder, *words], capture_output=True, text=True, timeout=20)
         assert done.returncode in (2, 4), done
         return done.stderr
 
@@ -323,10 +318,8 @@ def test_start_refused(_: Service):
 
 def test_tls_and_no_auth(_: Service):
     with tempfile.TemporaryDirectory() as folder:
-        key, certificate = f"{folder}/k.pem", f"{folder}/c.pem"
-        subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost", "-addext",
-                        "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", certificate], check=True, capture_output=True)
-        with Service("--tls-cert", certificate, "--tls-key", key) as service:
+        certificate, key = self_signed(pathlib.Path(folder), "localhost", "IP:127.0.0.1")
+        with Service("--tls-cert", str(certificate), "--tls-key", str(key)) as service:
             context = ssl.create_default_context(cafile=certificate)
             assert service.url.startswith("https://")
             answer = call(service, "GET", "/api/v1/me", context=context)
@@ -345,10 +338,10 @@ def test_tls_and_no_auth(_: Service):
         seen: list = []
         run = new_run(service)
         threading.Thread(target=events, args=(service, run, seen), daemon=True).start()
-        wait_for(lambda: seen)
+        wait_for(lambda: seen, "an event", 10, 0.01)
         begin = time.monotonic()
         assert service.stop() == 0 and time.monotonic() - begin < 5
-        wait_for(lambda: seen[-1] == ("end",))
+        wait_for(lambda: seen[-1] == ("end",), "the end", 10, 0.01)
 
 
 def main() -> int:

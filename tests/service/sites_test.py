@@ -17,60 +17,19 @@ import time
 import traceback
 import unittest.mock
 
-HERE = pathlib.Path(__file__).resolve().parent
-ROOT = HERE.parents[1]
-sys.path[:0] = [str(HERE), str(ROOT / "tests" / "servers")]
-from attack_world import People  # noqa: E402
-from jobs_test import JOB, STEPS, Client  # noqa: E402
-from server_process import Service  # noqa: E402
-from slurm import Slurm  # noqa: E402
-from sshd import Sshd  # noqa: E402
-from versitygw import Versitygw  # noqa: E402
+from attack_world import People
+from lib.checks import wait_for
+from lib.runs import LINAC, ROOT
+from lib.servers.slurm import Slurm
+from lib.servers.sshd import Sshd
+from lib.servers.versitygw import Versitygw
+from lib.service_client import JOB, STEPS, Client
+from lib.sites_world import World, words
 
-LINAC = os.environ["LINAC"]
 ABSOLUTE = {"data.train": f"[{ROOT}/data/topology-train.parquet]", "data.test": "[]", "data.scaling": f"{ROOT}/data/topology-scaling.json",
             "checkpoint.best_by": "loss", "workers": "1", "train.threads": "1"}
 SHORT = ABSOLUTE | {"train.epochs": "1", "train.steps_per_epoch": str(STEPS)}
 LONG = ABSOLUTE | {"train.epochs": "100000", "train.steps_per_epoch": "10"}
-
-
-def words(settings: dict, site: str) -> list[str]:
-    return ["--on", site, *(word for key, value in settings.items() for word in ("--set", f"{key}={value}"))]
-
-
-class World:
-    """A service with a site of this host, and others that the test names; it can be killed and started again."""
-
-    def __init__(self, stack: contextlib.ExitStack, **sites: dict):
-        self.root = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="linac-queue-sites-", ignore_cleanup_errors=True)))
-        self.stack, self.token = stack, None
-        self.declare(here={"kind": "local", "folder": f"{self.root}/site", "program": LINAC}, **sites)
-        self.serve()
-        stack.callback(self.end_all)
-
-    def declare(self, **sites: dict) -> None:
-        (self.root / "sites.yaml").write_text(json.dumps(sites))  # YAML has JSON in it
-
-    def serve(self) -> None:
-        self.service = self.stack.enter_context(Service("--sites", str(self.root / "sites.yaml"), "--slots", "cores=1", data=str(self.root / "data")))
-        self.token = self.service.token = self.service.token or self.token
-        self.client = Client(self.service, str(self.root / "config"))
-
-    def kill(self) -> None:
-        self.service.kill()
-        self.serve()
-
-    def submit(self, settings: dict, site: str = "here", *more: str) -> str:
-        return self.client.submit(*words(settings, site), *more)[0]
-
-    def launches(self) -> list[str]:
-        return sorted(path.parent.name for path in (self.root / "site").glob("*/launch"))
-
-    def end_all(self) -> None:
-        """What the test has left running there, whatever became of it."""
-        for path in (self.root / "site").glob("*/launch/pid-*"):
-            with contextlib.suppress(OSError, ValueError):
-                os.killpg(int(path.read_text()), 9)
 
 
 def digest(path: pathlib.Path) -> str:
@@ -100,10 +59,7 @@ def test_a_job_comes_to_its_end_here() -> None:
         run = world.submit(SHORT)
         done_with_the_bits_of_here(world, run)
         assert len(world.launches()) == 1
-        end = time.monotonic() + 20
-        while list((world.root / "data" / "sites" / "here").glob("*.json")):
-            assert time.monotonic() < end, "what has ended is kept on"
-            time.sleep(0.1)
+        wait_for(lambda: not list((world.root / "data" / "sites" / "here").glob("*.json")), "what has ended is forgotten", 20, 0.1)
 
 
 def test_the_service_is_killed_in_between() -> None:
@@ -161,10 +117,7 @@ def test_what_users_may_not() -> None:
         assert "tags are of agents" in said, said
         # What cannot be reached is waited for, with the reason, and can be cancelled meanwhile.
         run = clients["bob"].submit(*words(SHORT, "all"))[0]
-        end = time.monotonic() + 60
-        while "n01" not in clients["bob"].state(run)["reason"]:
-            assert time.monotonic() < end, clients["bob"].state(run)
-            time.sleep(0.2)
+        wait_for(lambda: "n01" in clients["bob"].state(run)["reason"], lambda: clients["bob"].state(run), 60, 0.2)
         assert clients["bob"].state(run)["state"] == "STARTING"
 
 

@@ -13,10 +13,13 @@ import sys
 import tempfile
 import time
 
-sys.path[:0] = [str(pathlib.Path(__file__).parent), str(pathlib.Path(__file__).parents[2] / "examples")]
+from lib import paths
+from lib.ports import free_port
+from lib.server_process import Service
+from studies_test import SPACE, Study, linac, loss
+
+paths.add("examples")
 import study_client  # noqa: E402
-from server_process import Service, free_port  # noqa: E402
-from studies_test import SPACE, Study, linac, loss  # noqa: E402
 
 RUNNERS = 8
 LEASE_SECONDS = 2  # a lost runner's trial is given on after so long

@@ -16,10 +16,14 @@ import tempfile
 import threading
 import time
 
-sys.path[:0] = [str(pathlib.Path(__file__).parent), str(pathlib.Path(__file__).parents[2] / "examples")]
+from attack_world import People, call, good
+from lib import paths
+from lib.ports import free_port
+from lib.runs import LINAC
+from lib.server_process import Service, databases
+
+paths.add("examples")
 import study_client  # noqa: E402
-from attack_world import People, call, good  # noqa: E402
-from server_process import Service, databases, free_port  # noqa: E402
 
 STUDIES = "/api/v1/studies"
 SPACE = """search:
@@ -33,7 +37,7 @@ seed: 7
 
 
 def linac(*words: object, status: int = 0, **environment: str) -> str:
-    done = subprocess.run([os.environ["LINAC"], *map(str, words)], env=os.environ | environment, capture_output=True, text=True, timeout=60)
+    done = subprocess.run([LINAC, *map(str, words)], env=os.environ | environment, capture_output=True, text=True, timeout=60)
     assert done.returncode == status, (words, done.returncode, done.stdout, done.stderr)
     return done.stdout + done.stderr
 

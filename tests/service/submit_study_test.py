@@ -15,10 +15,12 @@ import sys
 import tempfile
 import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from attack_world import People, call, good  # noqa: E402
-from jobs_test import ROOT, Client  # noqa: E402
-from server_process import Service, free_port  # noqa: E402
+from attack_world import People, call, good
+from lib.checks import wait_for
+from lib.ports import free_port
+from lib.runs import ROOT
+from lib.server_process import Service
+from lib.service_client import Client
 
 STUDIES = "/api/v1/studies"
 EPOCHS = 8
@@ -114,13 +116,6 @@ def world(*options: str):
             made.service.__exit__()
 
 
-def wait_for(holds, seconds: float = 120) -> None:
-    end = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < end, "it does not come to that"
-        time.sleep(0.1)
-
-
 def test_killed(options) -> None:
     """Killed at random moments: each trial is told once, none is lost and none begun twice, and all suggestions follow from the lines. Short trials: whether
     the pruner's word comes before one's end depends on the host, see test_pruned."""
@@ -193,7 +188,7 @@ def test_pruned(_) -> None:
     })
     with world("--slots", "cores=1") as here:
         here.submit("idle", text)
-        wait_for(lambda: len(here.trials("idle")) == 2 and here.trials("idle")[1]["run"])
+        wait_for(lambda: len(here.trials("idle")) == 2 and here.trials("idle")[1]["run"], "two trials", 120, 0.1)
         here.again()
         here.wait("idle", "done")
         good_one, idle = here.trials("idle")
@@ -206,7 +201,7 @@ def test_stopped(_) -> None:
     """Stopped by its owner, and by nobody else; submitted again it goes on with the same trials."""
     with world("--slots", "cores=2") as here:
         here.submit("stopped", study_text(3, **{"steps_per_epoch: 2": "steps_per_epoch: 40", "pruner: {name: asha, steps_min: 1, factor: 2}\n": ""}))
-        wait_for(lambda: any(one["curve"] for one in here.trials("stopped")))
+        wait_for(lambda: any(one["curve"] for one in here.trials("stopped")), "a curve", 120, 0.1)
         stop = lambda token: call(here.service, "POST", f"{STUDIES}/stopped/stop", {}, token).status  # noqa: E731
         assert stop(here.people.bob) == 404, "a colleague does not even see it"
         for path, body in (("ask", {}), ("trials/1/tell", {"value": 0}), ("trials/1/report", {"step": 1, "value": 0}), ("trials/1/renew", {})):
@@ -217,7 +212,7 @@ def test_stopped(_) -> None:
         assert "stopped: the queue: stopped: by hand" in here.study("stop", "stopped", "--reason", "by hand")
         assert stop(here.people.ann) == 409, "it is stopped already"
         runs = {one["trial"]: one["run"] for one in here.trials("stopped")}
-        wait_for(lambda: all(here.client.state(run)["state"] == "CANCELLED" for run in runs.values()))
+        wait_for(lambda: all(here.client.state(run)["state"] == "CANCELLED" for run in runs.values()), "all are cancelled", 120, 0.1)
         time.sleep(0.5)
         assert not here.client.json("status")["jobs"] and all(one["state"] == "running" for one in here.trials("stopped")) and len(runs) == 2
         assert here.queue_of("stopped")["state"] == "stopped"
@@ -271,7 +266,7 @@ def test_ends(_) -> None:
         good(call(here.service, "PATCH", "/api/v1/users/ann", {"jobs_max": 1}, here.people.admin))
         wild = study_text(3).replace("low: 1.0e-5, high: 3.0e-2", "low: 1.0e+30, high: 1.0e+36").replace("pruner: {name: asha, steps_min: 1, factor: 2}\n", "")
         here.submit("wild", wild)
-        wait_for(lambda: "quota" in here.queue_of("wild")["reason"] or here.queue_of("wild")["state"] != "running")
+        wait_for(lambda: "quota" in here.queue_of("wild")["reason"] or here.queue_of("wild")["state"] != "running", "the quota is told", 120, 0.1)
         assert len(here.client.json("status")["jobs"]) <= 1
         here.wait("wild", "done")
         ended = here.trials("wild")
@@ -279,9 +274,9 @@ def test_ends(_) -> None:
         here.submit("other", study_text(1, **{"metric: loss": "metric: loss_of_nobody, direction: minimize"}))
         assert "the training reports no 'loss_of_nobody'" in here.wait("other", "failed")["reason"]
         here.submit("cancelled", study_text(1, **{"steps_per_epoch: 2": "steps_per_epoch: 4000"}))
-        wait_for(lambda: here.trials("cancelled") and here.trials("cancelled")[0]["run"])
+        wait_for(lambda: here.trials("cancelled") and here.trials("cancelled")[0]["run"], "a trial", 120, 0.1)
         here.client.run("cancel", here.trials("cancelled")[0]["run"], "--reason", "wrong data")
-        wait_for(lambda: len(here.trials("cancelled")) == 2)
+        wait_for(lambda: len(here.trials("cancelled")) == 2, "two trials", 120, 0.1)
         first = here.trials("cancelled")[0]
         assert (first["state"], first["reason"]) == ("failed", "cancelled by ann: wrong data"), first
         here.study("stop", "cancelled")

@@ -12,7 +12,8 @@ import subprocess
 import tempfile
 import time
 
-from launches import Client, check, name_in
+from lib.checks import check, wait_for
+from lib.launches import Client, name_in
 
 SETTINGS = {"job": "examples/topology.yaml", "train.replicas": 2}
 OTHER = SETTINGS | {"train.epochs": 7}
@@ -50,10 +51,7 @@ class Place:
         return (self.root / "starts").stat().st_size if (self.root / "starts").exists() else 0
 
     def wait_for_starts(self, number: int) -> None:
-        end = time.monotonic() + 10
-        while self.starts() < number:
-            check(time.monotonic() < end, f"{number} programs are started")
-            time.sleep(0.02)
+        wait_for(lambda: self.starts() >= number, f"{number} programs are started", 10, 0.02)
 
     def kept(self, name: str) -> pathlib.Path:
         site, label = name.split(":")

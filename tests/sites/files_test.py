@@ -10,12 +10,11 @@ import sys
 import tempfile
 import time
 
-import launches
-import runs
-from launches import SETTINGS, Client, check, name_in
-
-from sshd import Sshd  # in tests/servers, which runs.py has found
-from versitygw import Versitygw
+from lib import launches, runs
+from lib.checks import check
+from lib.launches import SETTINGS, Client, name_in
+from lib.servers.sshd import Sshd
+from lib.servers.versitygw import Versitygw
 
 # Greets, and breaks off behind so many bytes while there is a file `cut` that says how many.
 SSH = """#!/bin/sh

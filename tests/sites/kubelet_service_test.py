@@ -14,17 +14,12 @@ import sys
 import tempfile
 import time
 
-import launches
-import runs
-from kubelet_test import IMAGE_FILE, prepared, running, sites_of, why_no_pods
-from launches import check
-
-from kubelet import Kubelet  # in tests/servers, which runs.py has found
-
-sys.path.insert(0, str(runs.ROOT / "tests" / "service"))
-os.environ.setdefault("LINAC", runs.LINAC)
-from jobs_test import ENDED  # noqa: E402
-from sites_test import World  # noqa: E402
+from lib import launches, runs
+from lib.checks import check
+from lib.pods import IMAGE_FILE, prepared, running, sites_of, why_no_pods
+from lib.servers.kubelet import Kubelet
+from lib.service_client import ENDED
+from lib.sites_world import World
 
 
 class Place:

@@ -11,26 +11,20 @@ import json
 import os
 import pathlib
 import random
-import shutil
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 
-import launches
-import runs
-from launches import Client, check, name_in
-
-from kubelet import IMAGE, NODE, VERSION, Kubelet  # in tests/servers, which runs.py has found
+from lib import launches, runs
+from lib.checks import check
+from lib.launches import Client, name_in
+from lib.pods import IMAGE_FILE, prepared, running, sites_of, why_no_pods
+from lib.servers.kubelet import NODE, Kubelet
 
 WORKERS = 4
 PODS = "/api/v1/namespaces/default/pods/"
-IMAGE_FILE = runs.ROOT / f"build/packages/linac-{VERSION}-oci.tar"
-
-
-def why_no_pods(image: pathlib.Path) -> str:
-    return Kubelet.missing() or ("" if image.is_file() else f"no image {image} (make image)")
 
 
 class Record:
@@ -60,11 +54,6 @@ class Record:
                 if standing["state"] in ("FAILED", "SUCCEEDED") or now > begun + limit_s:
                     sys.exit(f"{steps} steps not reached, {self.steps}: {standing}\n{self.client.linac('logs', self.name)}")
             time.sleep(0.05)
-
-
-def running(cluster: Kubelet, label: str) -> list[str]:
-    return [pod["metadata"]["name"] for pod in cluster.pods(label)
-            if pod["status"]["phase"] == "Running" and "deletionTimestamp" not in pod["metadata"]]
 
 
 def delete(cluster: Kubelet, pod: str, grace: int | None) -> None:
@@ -169,22 +158,6 @@ def told(client: Client, cluster: Kubelet, root: pathlib.Path, settings: dict) -
     client.linac("cancel", name)
     check(client.standing(name)["state"] == "CANCELLED" and not cluster.left_of(label), "a run that was cancelled has gone")
     check("worker.sh" not in json.dumps(launches.processes_with("/linac/worker.sh")), "and no process of it is left")
-
-
-def prepared(root: pathlib.Path) -> dict:
-    """Settings of a job whose data lie where pods see them: in the folder of runs."""
-    (root / "runs").mkdir()
-    for name in ("train.parquet", "test.parquet", "scaling.json"):
-        shutil.copy(runs.ROOT / "data" / f"topology-{name}", root / "runs" / name)
-    return launches.SETTINGS | {"data.train": f"[{root}/runs/train.parquet]", "data.test": f"[{root}/runs/test.parquet]",
-                                "data.scaling": f"{root}/runs/scaling.json"}
-
-
-def sites_of(cluster: Kubelet, root: pathlib.Path) -> dict:
-    site = {"kind": "kubernetes", "image": IMAGE, "image_pull_policy": "Never", "folder": f"{root}/runs", "volume": f"hostPath:{root}/runs",
-            "notice": "20s", "kubeconfig": f"{cluster.folder}/own.kubeconfig"}
-    return {"k8s": site, "secret": site | {"secrets": {"STORE_KEY": "store/key"}}, "absent": site | {"image": "docker.io/local/absent:1"},
-            "starved": site | {"memory": "24Mi"}}
 
 
 def main() -> None:

@@ -7,17 +7,15 @@ import concurrent.futures
 import json
 import os
 import pathlib
-import signal
 import subprocess
 import sys
 import tempfile
 import time
 
-import launches
-import runs
-from launches import Client, check, name_in
-
-from kubernetes import Kubernetes  # in tests/servers, which runs.py has found
+from lib import launches
+from lib.checks import check
+from lib.launches import Client, name_in
+from lib.servers.kubernetes import Kubernetes
 
 SETTINGS = launches.SETTINGS
 MANY = 1000

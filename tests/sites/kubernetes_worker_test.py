@@ -12,12 +12,11 @@ import sys
 import tempfile
 import time
 
-import launches
-import runs
-from launches import Client, check
-
-from ports import free_port  # in tests/servers, which runs.py has found
-from versitygw import Versitygw
+from lib import launches, runs
+from lib.checks import check, wait_for
+from lib.launches import Client
+from lib.ports import free_port
+from lib.servers.versitygw import Versitygw
 
 SETTINGS = launches.SETTINGS | {"train.epochs": 6, "checkpoint.every_steps": 4}
 # Answers with what stands in a file, as the name service of a cluster does with the address of a pod.
@@ -81,11 +80,7 @@ class Pods:
             sys.exit(f"worker {rank} does not end:\n" + self.log(rank).read_text()[-3000:])
 
     def wait_for(self, rank: int, text: str, limit_s: float = 60) -> None:
-        end = time.monotonic() + limit_s
-        while text not in self.log(rank).read_text():
-            if time.monotonic() > end:
-                sys.exit(f"worker {rank} does not say '{text}':\n" + self.log(rank).read_text()[-3000:])
-            time.sleep(0.05)
+        wait_for(lambda: text in self.log(rank).read_text(), lambda: f"{self.log(rank).read_text()[-3000:]}\nworker {rank} says '{text}'", limit_s, 0.05)
 
     def __exit__(self, *_) -> None:
         for pod in self.pods.values():
@@ -108,11 +103,8 @@ def shared(root: pathlib.Path, client: Client, calm: pathlib.Path) -> None:
         launches.wait_for_steps(out, 6)
         pods.kill(1)
         pods.start(1)
-        end = time.monotonic() + 60
-        while max((len(line["members"]) for line in runs.lines_so_far(out) if line["kind"] == "view" and line["view"] > 1), default=0) < 2:
-            if time.monotonic() > end:
-                sys.exit("a worker that was started again does not join the run:\n" + pods.log(1).read_text()[-3000:])
-            time.sleep(0.05)
+        members = lambda: max((len(line["members"]) for line in runs.lines_so_far(out) if line["kind"] == "view" and line["view"] > 1), default=0)
+        wait_for(lambda: members() >= 2, lambda: f"{pods.log(1).read_text()[-3000:]}\na worker that was started again joins the run", 60, 0.05)
         pods.pods[0].send_signal(signal.SIGTERM)  # as a node that is drained gives it; all stop after a checkpoint
         check(pods.end(0) == 75, "told to go, a worker ends with 75 after a checkpoint")
         pods.wait_for(1, "worker 1 begins again with the others")

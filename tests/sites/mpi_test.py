@@ -10,11 +10,11 @@ import sys
 import tempfile
 import time
 
-import launches
-import runs
-from launches import LONG, Client, check, name_in
-
-from sshd import Sshd  # in tests/servers, which runs.py has found
+from lib import launches, runs
+from lib.checks import check
+from lib.launches import LONG, Client, name_in
+from lib.processes import processes
+from lib.servers.sshd import Sshd
 
 SETTINGS = launches.SETTINGS | {"train.epochs": 6, "checkpoint.every_steps": 4}
 SCRIPT = """import os
@@ -37,15 +37,7 @@ class Place:
 
     def workers(self, out: pathlib.Path) -> list[int]:
         """Processes of linac of that run."""
-        found = []
-        for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
-            try:
-                words = path.read_bytes().decode(errors="replace").split("\0")
-            except OSError:
-                continue
-            if "train" in words and str(out) in words and "linac" in words[0]:
-                found.append(int(path.parent.name))
-        return sorted(found)
+        return sorted(pid for pid, words in processes() if "train" in words and str(out) in words and "linac" in words[0])
 
     def no_process(self, limit_s: float = 10) -> None:
         end = time.monotonic() + limit_s

@@ -8,9 +8,10 @@ import subprocess
 import sys
 import tempfile
 
-import launches
-import runs
-from launches import SETTINGS, check
+from lib import launches, runs
+from lib.checks import check
+from lib.launches import SETTINGS
+from lib.ports import free_port
 
 
 def main() -> None:
@@ -21,7 +22,7 @@ def main() -> None:
         root = pathlib.Path(folder)
         runs.run(root / "calm", SETTINGS, "--workers", "1")
         mpirun = ["mpirun", "-n", "2", "--bind-to", "none", "--oversubscribe", *(["--allow-run-as-root"] if os.geteuid() == 0 else [])]
-        done = subprocess.run([*mpirun, *runs.arguments(root / "two", SETTINGS)], cwd=runs.ROOT, env=runs.environment(MASTER_PORT=str(runs.free_port())),
+        done = subprocess.run([*mpirun, *runs.arguments(root / "two", SETTINGS)], cwd=runs.ROOT, env=runs.environment(MASTER_PORT=str(free_port())),
                               text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120)
         if done.returncode != 0:
             print(done.stdout)

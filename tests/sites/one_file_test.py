@@ -20,21 +20,15 @@ import tempfile
 import time
 import zipfile
 
-import launches
-import runs
-from kubelet_test import IMAGE_FILE, why_no_pods
-from launches import check, name_in
-
-from kubelet import IMAGE, Kubelet  # in tests/servers, which runs.py has found
-from slurm import Slurm
-from sshd import Place, Sshd
-
-sys.path[:0] = [str(runs.ROOT / "tests" / "service"), str(runs.ROOT / "tests" / "network")]
-os.environ.setdefault("LINAC", runs.LINAC)
-import hosts  # noqa: E402
-from jobs_test import Client as ServiceClient  # noqa: E402
-from pilot_process import Agent  # noqa: E402
-from server_process import Service  # noqa: E402
+from lib import hosts, launches, runs, service_client
+from lib.checks import check
+from lib.launches import name_in
+from lib.pilot_process import Agent
+from lib.pods import IMAGE_FILE, why_no_pods
+from lib.server_process import Service
+from lib.servers.kubelet import IMAGE, Kubelet
+from lib.servers.slurm import Slurm
+from lib.servers.sshd import Place, Sshd
 
 WORKERS = 2
 
@@ -140,12 +134,12 @@ def kubernetes(world: World, stack: contextlib.ExitStack):
     return why_no_pods(world.image) or launching(world, "kubernetes", world.pods() | {"program": "linac"}, "--workers", WORKERS)
 
 
-def serving(stack: contextlib.ExitStack, *options: str) -> tuple[Service, ServiceClient]:
+def serving(stack: contextlib.ExitStack, *options: str) -> tuple[Service, service_client.Client]:
     service = stack.enter_context(Service(*options))
-    return service, ServiceClient(service, stack.enter_context(tempfile.TemporaryDirectory(prefix="linac-config-")))
+    return service, service_client.Client(service, stack.enter_context(tempfile.TemporaryDirectory(prefix="linac-config-")))
 
 
-def submitted(client: ServiceClient, settings: dict, *words: str) -> str:
+def submitted(client: service_client.Client, settings: dict, *words: str) -> str:
     sets = [word for key, value in settings.items() if key != "job" for word in ("--set", f"{key}={value}")]
     [run] = client.json("submit", settings["job"], *sets, *words)["runs"]
     client.wait(run["id"], "SUCCEEDED", seconds=600)

@@ -25,13 +25,11 @@ except ImportError as error:
     print(f"{error}: skipped")
     sys.exit(77)
 
-HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent / "servers"), str(HERE.parent / "train"), str(HERE.parent / "service")]
-import runs  # noqa: E402
-from launches import Client, name_in  # noqa: E402
-from panda_server import Authority, PandaServer  # noqa: E402
-from runs import check  # noqa: E402
-from server_process import Service  # noqa: E402
+from lib import runs
+from lib.checks import check
+from lib.launches import Client, name_in
+from lib.server_process import Service
+from lib.servers.panda_server import Authority, PandaServer
 
 DATA = runs.ROOT / "data"
 JOB = {"job": "examples/topology.yaml", "train.replicas": 2, "train.batch": 10, "train.epochs": 1, "train.steps_per_epoch": 3}

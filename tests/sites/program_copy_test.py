@@ -11,11 +11,10 @@ import tarfile
 import tempfile
 import time
 
-import launches  # noqa: F401, which finds runs
-import runs
-from launches import SETTINGS, Client, check, name_in
-
-from sshd import Sshd  # in tests/servers, which runs.py has found
+from lib import runs
+from lib.checks import check
+from lib.launches import SETTINGS, Client, name_in
+from lib.servers.sshd import Sshd
 
 PROGRAM = """#!/bin/sh
 case $1 in

@@ -7,12 +7,11 @@ import pathlib
 import sys
 import tempfile
 
-import launches
-import runs
-from launches import Client, check
+from lib import launches, runs
+from lib.checks import check
+from lib.launches import Client
+from lib.servers.slurm import Slurm
 from slurm_test import DEADLY
-
-from slurm import Slurm  # in tests/servers, which runs.py has found
 
 SETTINGS = launches.SETTINGS | {"train.epochs": 2, "checkpoint.every_steps": 4}
 LONG = SETTINGS | {"train.epochs": 500, "checkpoint.keep": 2}

@@ -8,47 +8,12 @@ import pathlib
 import random
 import sys
 import tempfile
-import time
 
-import launches
-import runs
-from launches import Client, check, name_in
-
-from slurm import Slurm  # in tests/servers, which runs.py has found
-
-NODES = 4
-SETTINGS = launches.SETTINGS | {"train.epochs": 40, "checkpoint.every_steps": 20, "checkpoint.keep": 2, "distribution.stall_timeout_s": 30}
-
-
-def site(root: pathlib.Path) -> dict:
-    return {"kind": "slurm", "folder": f"{root}/site", "program": runs.LINAC, "partition": "main", "workers_per_node": 1, "notice": "5s", "requeue": 100,
-            "environment": {"MASTER_ADDR": "127.0.0.1"}}  # no name server knows the nodes
-
-
-def steps(out: pathlib.Path) -> int:
-    return sum(line["kind"] == "step" for line in runs.lines_so_far(out))
-
-
-def lose_nodes(cluster: Slurm, client: Client, name: str, out: pathlib.Path, kills: int, dice: random.Random) -> list[dict]:
-    """Kills so many, each with a step done since the last one, unless the run has come to its end; the one of the job's script among them."""
-    done = []
-    while len(done) < kills:
-        before, limit = steps(out), time.monotonic() + 240
-        while steps(out) < before + 3 and client.standing(name)["state"] not in ("SUCCEEDED", "FAILED", "LOST", "CANCELLED"):
-            check(time.monotonic() < limit, "the run goes on between two losses") if time.monotonic() > limit else time.sleep(0.1)
-        standing = client.standing(name)
-        if standing["state"] != "RUNNING":
-            if standing["state"] == "PENDING":
-                continue
-            print(f"after {len(done)} losses: {standing}", flush=True)
-            return done
-        time.sleep(dice.uniform(0, 2))
-        node = dice.choice([node for node in cluster.names if node in cluster.daemons])
-        cluster.lose(node)
-        done.append({"node": node, "step": steps(out)})
-        time.sleep(dice.uniform(1, 4))
-        cluster.bring(node)
-    return done
+from lib import launches, runs
+from lib.checks import check
+from lib.launches import Client, name_in
+from lib.servers.slurm import Slurm
+from lib.slurm_nodes import NODES, SETTINGS, lose_nodes, site
 
 
 def lose_workers(cluster: Slurm) -> None:
@@ -78,7 +43,7 @@ def main() -> None:
         launches.wait_for_steps(out, 3)
         done = lose_nodes(cluster, client, name, out, options.kills, random.Random(options.seed))
         check(len(done) == options.kills, f"{len(done)} nodes were lost: {done}")
-        launches.wait_for_steps(out, steps(out) + 3, limit_s=240)
+        launches.wait_for_steps(out, runs.steps_so_far(out) + 3, limit_s=240)
         lose_workers(cluster)
         end = client.wait_for(name, "SUCCEEDED", "FAILED", "LOST", "CANCELLED", limit_s=400)
         check(end["state"] == "SUCCEEDED", "the run comes to its end")

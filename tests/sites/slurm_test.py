@@ -8,11 +8,10 @@ import signal
 import sys
 import tempfile
 
-import launches
-import runs
-from launches import LONG, Client, check, name_in
-
-from slurm import Slurm  # in tests/servers, which runs.py has found
+from lib import launches, runs
+from lib.checks import check
+from lib.launches import LONG, Client, name_in
+from lib.servers.slurm import Slurm
 
 SETTINGS = launches.SETTINGS | {"train.epochs": 4, "checkpoint.every_steps": 4}
 

@@ -11,11 +11,11 @@ import sys
 import tempfile
 import time
 
-from launches import Client, check
-
-import port_server  # in tests/servers, which launches.py has found
-from kubernetes import Kubernetes
-from ports import free_port
+from lib.checks import check
+from lib.launches import Client
+from lib.ports import free_port
+from lib.servers import port_server
+from lib.servers.kubernetes import Kubernetes
 
 SECRET = "s3cr3t-Value $(id)"
 SCRIPT = """import json, os

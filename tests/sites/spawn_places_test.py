@@ -2,17 +2,16 @@
 """Scripts brought by `linac spawn` to hosts of ssh and to Slurm: the same as on this host (spawn_test.py), with the log of all in one. Exit 77 where
 there is neither sshd nor Slurm."""
 
-import json
 import pathlib
 import sys
 import tempfile
 import time
 
-import launches
-from launches import Client, check, name_in
-
-from slurm import Slurm  # in tests/servers, which runs.py has found
-from sshd import Sshd
+from lib import launches
+from lib.checks import check, wait_for
+from lib.launches import Client, name_in
+from lib.servers.slurm import Slurm
+from lib.servers.sshd import Sshd
 
 SCRIPT = """
 import json, os, socket, sys, time
@@ -52,11 +51,7 @@ def spawned(client: Client, root: pathlib.Path, site: str) -> None:
     client.linac("spawn", "--on", site, "-t", "meet", "--fetch", root / f"again-{site}")
     check(len(list((root / f"again-{site}").rglob("output*"))) == len(fetched), f"{site}: and comes again when it is asked for")
     name = name_in(client.linac(*words, "--name", "stays", "--no-check", "--", "--stay"))
-    end = time.monotonic() + 30
-    while client.linac("logs", name).count("heard") < 4:
-        if time.monotonic() > end:
-            check(False, f"{site}: both work: {client.linac('logs', name)}")
-        time.sleep(0.2)
+    wait_for(lambda: client.linac("logs", name).count("heard") >= 4, lambda: f"{site}: both work: {client.linac('logs', name)}", 30, 0.2)
     secret = [path for path in (root / site).rglob("*") if path.is_file() and b"s3cr3t" in path.read_bytes() and path.name != "training-script.py"]
     check(secret == [root / site / "stays/launch/private/environment"] and secret[0].stat().st_mode & 0o77 == 0, f"{site}: a secret is for its owner alone: {secret}")
     client.linac("spawn", "-d", "--name", "stays", "--on", site)

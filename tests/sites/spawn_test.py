@@ -11,8 +11,9 @@ import sys
 import tempfile
 import time
 
-import launches
-from launches import Client, check, name_in
+from lib import launches, paths
+from lib.checks import check, wait_for
+from lib.launches import Client, name_in
 
 SCRIPT = """
 import json, os, sys, time
@@ -81,7 +82,7 @@ if os.environ["LINAC_ATTEMPT"] == "0":
     # A worker with its runner, as when a host takes it: nobody starts it again there, and the others do not wait for it for ever.
     lost = written(root, "lost.py", "time.sleep(600)")
     name = name_in(client.linac("spawn", lost, "--on", "quick", "--name", "lost", "--no-check"))
-    wait_for(lambda: len(list((root / "site/lost/out").glob("started-*"))) == 2, "both start")
+    wait_for(lambda: len(list((root / "site/lost/out").glob("started-*"))) == 2, "both start", 20)
     for one in pathlib.Path("/proc").glob("[0-9]*"):
         try:
             words, env = (one / "cmdline").read_bytes(), (one / "environ").read_bytes()
@@ -92,14 +93,6 @@ if os.environ["LINAC_ATTEMPT"] == "0":
     standing = client.wait_for(name, "LOST", "FAILED")
     check(standing["state"] == "LOST" and "worker 1 not there within 2 s" in standing["reason"], f"a worker that is lost ends the others: {standing}")
     check(not launches.processes_with("lost/launch/script"), "and nothing of them runs")
-
-
-def wait_for(holds, what: str, limit_s: float = 20) -> None:
-    end = time.monotonic() + limit_s
-    while not holds():
-        if time.monotonic() > end:
-            check(False, what)
-        time.sleep(0.05)
 
 
 def refused(client: Client, root: pathlib.Path) -> None:
@@ -159,7 +152,7 @@ def one_of_a_name(client: Client, root: pathlib.Path) -> None:
     with concurrent.futures.ThreadPoolExecutor() as pool:
         said = list(pool.map(lambda one: one.linac(*words), others + [client]))
     check(all("here:held" in one for one in said), "clients that were killed, and four at once, have one launch")
-    wait_for(lambda: len(list(out_of(root, "held").glob("started-*"))) == 2, "its workers start")
+    wait_for(lambda: len(list(out_of(root, "held").glob("started-*"))) == 2, "its workers start", 20)
     running = [line for line in launches.processes_with("held/launch/script/training-script.py")]
     check(len(running) == 2, f"of two workers: {running}")
     said = client.linac("spawn", script, "--on", "here", "-t", "held", "--no-check", "-w", 3, status=2)
@@ -181,7 +174,7 @@ time.sleep(600)
     for polite in (True, False):
         script = written(root, "polite.py", "time.sleep(600)") if polite else deaf
         client.linac("spawn", script, "--on", "here", "-t", "gone", "-e", root / "env")
-        wait_for(lambda: len(list(out_of(root, "gone").glob("started-*"))) == 2, "both start")
+        wait_for(lambda: len(list(out_of(root, "gone").glob("started-*"))) == 2, "both start", 20)
         time.sleep(0.3)
         if polite:
             client.linac("cancel", "here:gone")
@@ -202,7 +195,7 @@ def strangers(client: Client, root: pathlib.Path) -> None:
     import socket
     script = written(root, "met.py", f"while not os.path.exists('{root}/met'): time.sleep(0.02)")
     client.linac("spawn", script, "--on", "here", "-t", "met", "--no-check")
-    wait_for(lambda: len(list(out_of(root, "met").glob("started-*"))) == 2, "both start")
+    wait_for(lambda: len(list(out_of(root, "met").glob("started-*"))) == 2, "both start", 20)
     host, port = (root / "site/met/launch/meet").read_text().split()
     open_ones = []
     for words in (b"", b"x" * 100000, b"\0" * 50 + b"\n", b"0" * 32 + b"\n" + b"0" * 64 + b"\n" + b"{\"rank\": 0}\n", b"GET / HTTP/1.0\r\n\r\n"):
@@ -224,7 +217,7 @@ def slow_strangers(client: Client, root: pathlib.Path) -> None:
     import socket
     import threading
     import types
-    sys.path.insert(0, str(launches.runs.ROOT / "src/linac/control/sites/script/worker"))
+    paths.add("src/linac/control/sites/script/worker")
     import spawn_coordinator
     import spawn_link
     job = types.SimpleNamespace(address="127.0.0.1", key=b"of the launch", tasks=[("worker", 0), ("worker", 1)], trainers=2, name=lambda rank: f"worker {rank}",
@@ -244,10 +237,10 @@ def slow_strangers(client: Client, root: pathlib.Path) -> None:
     while told is not None and told["do"] == "beat":
         told = links[1].receive()
     check(told is not None and told["do"] == "start" and time.monotonic() - begin < 4, f"workers find each other past {len(strangers)} of them: {told}")
-    wait_for(lambda: threading.active_count() <= threads + spawn_coordinator.STRANGERS_MAX + 4, "no more of them have a thread than may")
+    wait_for(lambda: threading.active_count() <= threads + spawn_coordinator.STRANGERS_MAX + 4, "no more of them have a thread than may", 20)
     for one in strangers:
         one.close()
-    wait_for(lambda: threading.active_count() <= threads + 4, "and none that has gone")
+    wait_for(lambda: threading.active_count() <= threads + 4, "and none that has gone", 20)
     for link in links:
         link.close()
 

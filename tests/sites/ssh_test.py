@@ -6,11 +6,10 @@ import pathlib
 import sys
 import tempfile
 
-import launches
-import runs
-from launches import LONG, SETTINGS, Client, check, name_in
-
-from sshd import Sshd  # in tests/servers, which runs.py has found
+from lib import launches, runs
+from lib.checks import check
+from lib.launches import LONG, SETTINGS, Client, name_in
+from lib.servers.sshd import Sshd
 
 # An ssh that kills linac before its call number N.
 DEADLY = """#!/bin/sh

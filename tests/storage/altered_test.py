@@ -7,14 +7,12 @@ import pathlib
 import sys
 import tempfile
 
-HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent / "train"), str(HERE.parent / "servers")]
-import subprocess  # noqa: E402
+import subprocess
 
-import runs  # noqa: E402
-from faulty_proxy import FaultyProxy  # noqa: E402
-from runs import check  # noqa: E402
-from versitygw import Versitygw  # noqa: E402
+from lib import runs
+from lib.checks import check
+from lib.faulty_proxy import FaultyProxy
+from lib.servers.versitygw import Versitygw
 
 EVENTS = "data/topology-test.parquet"
 COLUMN = "HLF_input:14"

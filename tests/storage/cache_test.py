@@ -14,19 +14,15 @@ import sys
 import tempfile
 import time
 
-HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent / "servers"), str(HERE.parent / "train")]
-import runs  # noqa: E402
-from range_server import RangeServer  # noqa: E402
-from runs import check  # noqa: E402
+from lib import runs
+from lib.checks import check, wait_for
+from range_server import RangeServer
 
 DAY_S = 24 * 3600
 
 
 def start(root: pathlib.Path, *words: object, **environment: str) -> subprocess.Popen:
-    environment = {"LINAC_CACHE": str(root / "cache"), **environment}
-    return subprocess.Popen([runs.LINAC, *map(str, words)], cwd=runs.ROOT, env=runs.environment(**environment), text=True,
-                            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    return runs.started(*words, **{"LINAC_CACHE": str(root / "cache"), **environment})
 
 
 def linac(root: pathlib.Path, *words: object, status: int = 0, **environment: str) -> str:
@@ -103,11 +99,7 @@ def used_by(root: pathlib.Path, path: pathlib.Path):
     shutil.copy(path, served / "slow.h5")
     with RangeServer(served, bytes_per_s=20_000) as server:
         process = start(root, "data", "info", f"{server.url}/slow.h5")
-        end = time.monotonic() + 60
-        while server.sent < 5_000:
-            if time.monotonic() > end:
-                sys.exit("nothing was asked for")
-            time.sleep(0.01)
+        wait_for(lambda: server.sent >= 5_000, "something is asked for", 60)
         yield process
         server.bytes_per_s = 0
         said, problems = process.communicate(timeout=60)

@@ -2,17 +2,15 @@
 installed."""
 
 import os
-import pathlib
 import subprocess
 import sys
 import tempfile
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "servers"))
-from azurite import Azurite  # noqa: E402
-from gcs_emulator import GcsEmulator  # noqa: E402
-from range_server import RangeServer  # noqa: E402
-from versitygw import Versitygw  # noqa: E402
-from xrootd import Xrootd  # noqa: E402
+from lib.servers.azurite import Azurite
+from lib.servers.gcs_emulator import GcsEmulator
+from lib.servers.versitygw import Versitygw
+from lib.servers.xrootd import Xrootd
+from range_server import RangeServer
 
 
 def run(program: str, base: str, **environment: str) -> int:

@@ -19,21 +19,17 @@ import pyarrow.parquet as pq
 import uproot
 import xxhash
 
-HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent / "servers"), str(HERE.parent / "train")]
-import runs  # noqa: E402
-from range_server import RangeServer  # noqa: E402
-from runs import check  # noqa: E402
-from versitygw import Versitygw  # noqa: E402
+from lib import runs
+from lib.checks import check, wait_for
+from lib.servers.versitygw import Versitygw
+from range_server import RangeServer
 
 EVENTS = 5000
 PARTS = "train=0.7,validation=0.2,test=0.1"
 
 
 def start(root: pathlib.Path, verb: str, *words: object, **environment: str) -> subprocess.Popen:
-    environment = {"LINAC_CACHE": str(root / "cache"), **environment}
-    return subprocess.Popen([runs.LINAC, "data", verb, *map(str, words)], cwd=root, env=runs.environment(**environment), text=True,
-                            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    return runs.started("data", verb, *words, cwd=root, **{"LINAC_CACHE": str(root / "cache"), **environment})
 
 
 def run(root: pathlib.Path, verb: str, *words: object, status: int = 0, **environment: str) -> str:
@@ -42,14 +38,6 @@ def run(root: pathlib.Path, verb: str, *words: object, status: int = 0, **enviro
     if process.returncode != status:
         sys.exit(f"{verb} {words}: exit status {process.returncode}, expected {status}\n{said}{problems}")
     return problems if status else said
-
-
-def wait_for(holds, what: str) -> None:
-    end = time.monotonic() + 30
-    while not holds():
-        if time.monotonic() > end:
-            sys.exit(f"not within 30 s: {what}")
-        time.sleep(0.005)
 
 
 def made(first: int, events: int) -> pa.Table:
@@ -234,7 +222,7 @@ def resumed(root: pathlib.Path, whole: pa.Table) -> None:
     for stop in (signal.SIGKILL, signal.SIGINT):
         before = len(list((root / "long").glob("part-*")))
         process = start(root, *words)
-        wait_for(lambda: len(list((root / "long").glob("part-*"))) > before + 20 or process.poll() is not None, "some files")
+        wait_for(lambda: len(list((root / "long").glob("part-*"))) > before + 20 or process.poll() is not None, "some files", 30)
         process.send_signal(stop)
         _, problems = process.communicate(timeout=60)
         done = len(list((root / "long").glob("part-*")))
@@ -267,7 +255,7 @@ def resumed(root: pathlib.Path, whole: pa.Table) -> None:
 
     with RangeServer(root, bytes_per_s=100_000) as server:
         process = start(root, "convert", f"{server.url}/in-2.parquet", "remote", "--shards", 4)
-        wait_for(lambda: (root / "remote").exists(), "the folder")
+        wait_for(lambda: (root / "remote").exists(), "the folder", 30)
         check("another conversion" in run(root, "convert", "in-2.parquet", "remote", "--shards", 4, status=2), "a second one at the same time is refused")
         server.bytes_per_s = 0
         _, problems = process.communicate(timeout=60)

@@ -9,22 +9,18 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 
-HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent / "servers"), str(HERE.parent / "train")]
-import runs  # noqa: E402
-from range_server import RangeServer  # noqa: E402
-from runs import check  # noqa: E402
-from versitygw import Versitygw  # noqa: E402
+from lib import runs
+from lib.checks import check, wait_for
+from lib.servers.versitygw import Versitygw
+from range_server import RangeServer
 
 SEGMENT = 8 << 20
 
 
 def start(root: pathlib.Path, *words: object, **environment: str) -> subprocess.Popen:
     environment = {"LINAC_CACHE": str(root / "cache"), "TMPDIR": str(root / "temporary"), **environment}
-    return subprocess.Popen([runs.LINAC, "data", "copy", *map(str, words)], cwd=root, env=runs.environment(**environment), text=True,
-                            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    return runs.started("data", "copy", *words, cwd=root, **environment)
 
 
 def copy(root: pathlib.Path, *words: object, status: int = 0, **environment: str) -> str:
@@ -43,21 +39,13 @@ def left_behind(folder: pathlib.Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir() if "linac-part" in path.name)
 
 
-def wait_for(holds, what: str) -> None:
-    end = time.monotonic() + 30
-    while not holds():
-        if time.monotonic() > end:
-            sys.exit(f"not within 30 s: {what}")
-        time.sleep(0.01)
-
-
 def killed(root: pathlib.Path, content: bytes) -> None:
     (served := root / "served").mkdir()
     (served / "large.bin").write_bytes(content)
     with RangeServer(served, bytes_per_s=2_000_000) as server:
         url, out = f"{server.url}/large.bin", root / "large.bin"
         process = start(root, url, out)
-        wait_for(lambda: server.sent > 4.2 * SEGMENT, "half of the file")
+        wait_for(lambda: server.sent > 4.2 * SEGMENT, "half of the file", 30)
         other = copy(root, url, out, status=2)
         check("another process is writing it" in other, "a second copy at the same time is refused")
         process.send_signal(signal.SIGKILL)
@@ -75,7 +63,7 @@ def killed(root: pathlib.Path, content: bytes) -> None:
 
         server.bytes_per_s = 2_000_000
         process = start(root, url, root / "again.bin")
-        wait_for(lambda: server.sent > before + 0.5 * SEGMENT, "some of it")
+        wait_for(lambda: server.sent > before + 0.5 * SEGMENT, "some of it", 30)
         process.send_signal(signal.SIGTERM)
         _, problems = process.communicate(timeout=60)
         check(process.returncode == 75 and "the same command goes on" in problems, "SIGTERM ends with status 75 and a word")

@@ -10,24 +10,15 @@ import sys
 import tempfile
 import time
 
-HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent / "servers"), str(HERE.parent / "train")]
-import runs  # noqa: E402
-from range_server import RangeServer, Ranges  # noqa: E402
-from rucio_server import Rucio  # noqa: E402
-from runs import check, tensors  # noqa: E402
-from xrootd import Xrootd  # noqa: E402
+from lib import runs
+from lib.checks import check
+from lib.runs import linac, tensors
+from lib.servers.rucio_server import Rucio
+from lib.servers.xrootd import Xrootd
+from range_server import RangeServer, Ranges
 
 TRAIN, TEST, SHOWERS = "topology-train.parquet", "topology-test.parquet", "showers-test.h5"
 JOB = {"job": "examples/topology.yaml", "train.replicas": 3, "train.batch": 10, "train.epochs": 1, "train.steps_per_epoch": 3}
-
-
-def linac(cache: pathlib.Path, *words: object, status: int = 0, **environment: str) -> str:
-    done = subprocess.run([runs.LINAC, *map(str, words)], cwd=runs.ROOT, env=runs.environment(LINAC_CACHE=str(cache), **environment), text=True,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=180)
-    if done.returncode != status:
-        sys.exit(f"{words}: exit status {done.returncode}, expected {status}\n{done.stdout}")
-    return done.stdout
 
 
 def trainings(root: pathlib.Path, store: Xrootd) -> None:
@@ -43,11 +34,11 @@ def trainings(root: pathlib.Path, store: Xrootd) -> None:
 def copies(root: pathlib.Path, store: Xrootd) -> None:
     content = (runs.ROOT / "data" / SHOWERS).read_bytes()
     for base in (store.root, store.dav):
-        linac(root / "cache", "data", "copy", f"data/{SHOWERS}", f"{base}/{base[:3]}/new/")
+        linac("data", "copy", f"data/{SHOWERS}", f"{base}/{base[:3]}/new/", LINAC_CACHE=str(root / "cache"))
         check((store.data / "test" / base[:3] / "new" / SHOWERS).read_bytes() == content, f"{base[:4]}: a copy is there, its folders were made")
-        linac(root / "cache", "data", "copy", f"{base}/{base[:3]}/new/*.h5", f"{root}/{base[:3]}/")
+        linac("data", "copy", f"{base}/{base[:3]}/new/*.h5", f"{root}/{base[:3]}/", LINAC_CACHE=str(root / "cache"))
         check((root / base[:3] / SHOWERS).read_bytes() == content, f"{base[:4]}: it comes back by a pattern")
-        linac(root / "cache", "data", "convert", f"{base}/{base[:3]}/new/{SHOWERS}", f"{base}/{base[:3]}.tfrecord")
+        linac("data", "convert", f"{base}/{base[:3]}/new/{SHOWERS}", f"{base}/{base[:3]}.tfrecord", LINAC_CACHE=str(root / "cache"))
         check((store.data / "test" / f"{base[:3]}.tfrecord").stat().st_size > len(content) // 10, f"{base[:4]}: an output is written there")
     left = [path.name for path in store.data.rglob("*.part-*")]
     check(not left, f"nothing half written is left: {left}")
@@ -57,7 +48,7 @@ def away(root: pathlib.Path, store: Xrootd) -> None:
     store.stop()
     for base in (store.root, store.dav):
         begun = time.monotonic()
-        said = linac(root / "away", "data", "info", f"{base}/{TEST}", status=4)
+        said = linac("data", "info", f"{base}/{TEST}", status=4, LINAC_CACHE=str(root / "away"))
         check(f"{base}/{TEST}" in said and time.monotonic() - begun < 60, f"{base[:4]}: a server that is away is named after {time.monotonic() - begun:.0f} s")
     process = subprocess.Popen([runs.LINAC, "data", "info", f"{store.root}/{TEST}"], cwd=runs.ROOT, text=True, stdout=subprocess.PIPE,
                                stderr=subprocess.STDOUT, env=runs.environment(LINAC_CACHE=str(root / "back")))
@@ -96,19 +87,19 @@ def tokens(root: pathlib.Path) -> None:
             one.tokens, one.wanted, one.elsewhere = set(), "token-1", ""
         url = f"dav://127.0.0.1:{server.server_port}/{TEST}"
         (file := root / "token").write_text("token-1\n")
-        linac(root / "token1", "data", "info", url, BEARER_TOKEN="token-1")
-        linac(root / "token2", "data", "info", url, BEARER_TOKEN_FILE=str(file))
-        said = linac(root / "token3", "data", "info", url, status=3, BEARER_TOKEN="token-wrong")
+        linac("data", "info", url, BEARER_TOKEN="token-1", LINAC_CACHE=str(root / "token1"))
+        linac("data", "info", url, BEARER_TOKEN_FILE=str(file), LINAC_CACHE=str(root / "token2"))
+        said = linac("data", "info", url, status=3, BEARER_TOKEN="token-wrong", LINAC_CACHE=str(root / "token3"))
         check("BEARER_TOKEN" in said and "token-wrong" not in said, "a token that is refused is not told")
         server.tokens.clear()
-        linac(root / "token4", "data", "info", url.replace("dav://", "http://"), status=3, BEARER_TOKEN="token-1")
+        linac("data", "info", url.replace("dav://", "http://"), status=3, BEARER_TOKEN="token-1", LINAC_CACHE=str(root / "token4"))
         check(server.tokens == {""}, "http:// gets no token")
         (link := root / "link").symlink_to(file)
-        linac(root / "token5", "data", "info", url, status=3, BEARER_TOKEN_FILE=str(link))
+        linac("data", "info", url, status=3, BEARER_TOKEN_FILE=str(link), LINAC_CACHE=str(root / "token5"))
         check(server.tokens == {""}, "a link is no file of a token")
         server.tokens.clear()
         door.elsewhere = f"http://localhost:{server.server_port}"
-        linac(root / "token6", "data", "info", url.replace(str(server.server_port), str(door.server_port)), status=3, BEARER_TOKEN="token-1")
+        linac("data", "info", url.replace(str(server.server_port), str(door.server_port)), status=3, BEARER_TOKEN="token-1", LINAC_CACHE=str(root / "token6"))
         check(door.tokens == {"Bearer token-1"} and server.tokens == {""}, "a redirect to another host carries no token")
 
 
@@ -123,28 +114,28 @@ def upload(root: pathlib.Path, store: Xrootd) -> None:
         rucio.register({"elements": {"EOS": ["DISK", f"root://127.0.0.1:{store.port}//test/rucio/"]}, "data_sets": {},
                         "files": [{"scope": "user.root", "name": "other", "bytes": 1, "adler32": "00620062", "elements": ["EOS"]}]})
         words, there = ("artifacts", "upload", run, "--rse", "EOS", "--did"), store.data / "test" / "rucio"
-        said = linac(root / "cache", *words, "user.root:topology.v1", **rucio.environment)
+        said = linac(*words, "user.root:topology.v1", **rucio.environment, LINAC_CACHE=str(root / "cache"))
         check("user.root:topology.v1" in said and "model.keras" in said, "what was sent is said")
         sent = sorted(path.name for path in there.rglob("*") if path.is_file())
         check("topology.v1.models.model.keras" in sent and "topology.v1.job.yaml" in sent, f"the model is there: {len(sent)} files")
         check(not [name for name in sent if "step-" in name or "key" in name.split(".")], "checkpoints and the workers' key are not")
-        linac(root / "cache", "data", "copy", "rucio://user.root:topology.v1", f"{root}/fetched/", **rucio.environment)
+        linac("data", "copy", "rucio://user.root:topology.v1", f"{root}/fetched/", **rucio.environment, LINAC_CACHE=str(root / "cache"))
         for name in ("models/model.keras", "job.yaml", "metrics.jsonl"):
             check((root / "fetched" / f"topology.v1.{name.replace('/', '.')}").read_bytes() == (run / name).read_bytes(), f"{name} comes back")
         status, listed = outcome(str(rucio.folder_of_programs() / "rucio"), "rule", "list", "--did", "user.root:topology.v1", **rucio.environment)
         check(status == 0 and "EOS" in listed and "OK" in listed, "Rucio's client sees a rule that is kept")
 
-        said = linac(root / "cache", *words, "user.root:topology.v1", status=2, **rucio.environment)
+        said = linac(*words, "user.root:topology.v1", status=2, **rucio.environment, LINAC_CACHE=str(root / "cache"))
         check("is there already" in said, "a data set that exists is refused")
-        said = linac(root / "cache", *words, "nobody:topology", status=3, **rucio.environment)
+        said = linac(*words, "nobody:topology", status=3, **rucio.environment, LINAC_CACHE=str(root / "cache"))
         check("nobody:topology" in said, "a scope that Rucio refuses is named")
-        said = linac(root / "cache", *words[:-2], "NONE", "--did", "user.root:new", status=3, **rucio.environment)
+        said = linac(*words[:-2], "NONE", "--did", "user.root:new", status=3, **rucio.environment, LINAC_CACHE=str(root / "cache"))
         check("NONE" in said, "a storage element that is none is named")
         (rucio.folder / "wrong.cfg").write_text(rucio.config.read_text().replace(rucio.password, "wrong").replace("/token", "/no-token"))
-        linac(root / "cache", *words, "user.root:other2", status=2, RUCIO_CONFIG=str(rucio.folder / "wrong.cfg"))
+        linac(*words, "user.root:other2", status=2, RUCIO_CONFIG=str(rucio.folder / "wrong.cfg"), LINAC_CACHE=str(root / "cache"))
         left = sorted(path.name for path in there.rglob("*") if path.is_file())
         check(left == sent, f"nothing of these stays: {set(left) - set(sent)}")
-        linac(root / "cache", "data", "info", "rucio://nobody:topology", status=3, **rucio.environment)
+        linac("data", "info", "rucio://nobody:topology", status=3, **rucio.environment, LINAC_CACHE=str(root / "cache"))
 
 
 def main() -> None:

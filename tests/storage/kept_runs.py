@@ -9,11 +9,9 @@ import subprocess
 import sys
 import time
 
-HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent / "servers"), str(HERE.parent / "train")]
-import runs  # noqa: E402
-from runs import check  # noqa: E402, F401
-from versitygw import Versitygw  # noqa: E402
+from lib import runs
+from lib.checks import check
+from lib.servers.versitygw import Versitygw
 
 # Small steps and many checkpoints, all of which stay: each can be compared.
 JOB = {"job": "examples/topology.yaml", "train.replicas": 2, "train.batch": 30, "train.epochs": 6, "train.steps_per_epoch": 40,

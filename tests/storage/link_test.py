@@ -9,11 +9,9 @@ import sys
 import tempfile
 import time
 
-HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent / "train")]
-import runs  # noqa: E402
-from range_server import RangeServer  # noqa: E402
-from runs import check  # noqa: E402
+from lib import runs
+from lib.checks import check
+from range_server import RangeServer
 
 FILE = runs.ROOT / "data" / "topology-train.parquet"
 SIZE, EVENTS = FILE.stat().st_size, 720

@@ -11,12 +11,11 @@ import sys
 import tempfile
 import zlib
 
-HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent / "servers"), str(HERE.parent / "train")]
-import runs  # noqa: E402
-from range_server import RangeServer  # noqa: E402
-from rucio_server import Rucio  # noqa: E402
-from runs import check, tensors  # noqa: E402
+from lib import runs
+from lib.checks import check
+from lib.runs import tensors
+from lib.servers.rucio_server import Rucio
+from range_server import RangeServer
 
 TRAIN, TEST, SHOWERS = "topology-train.parquet", "topology-test.parquet", "showers-test.h5"
 JOB = {"job": "examples/topology.yaml", "train.replicas": 2, "train.batch": 10, "train.epochs": 1, "train.steps_per_epoch": 3}
@@ -36,12 +35,9 @@ class Linac:
     def __call__(self, *words: object, status: int = 0, cache: str = "", **environment: str) -> str:
         self.calls += 1
         environment = {**self.rucio.environment, "LINAC_CACHE": str(self.root / (cache or f"cache{self.calls}")), **environment}
-        done = subprocess.run([runs.LINAC, *map(str, words)], cwd=runs.ROOT, env=runs.environment(**environment), text=True, stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, timeout=120)
-        if done.returncode != status:
-            sys.exit(f"{words}: exit status {done.returncode}, expected {status}\n{done.stdout}")
-        check(self.rucio.password not in done.stdout, f"{' '.join(map(str, words[:2]))}: no password is printed")
-        return done.stdout
+        said = runs.linac(*words, status=status, **environment)
+        check(self.rucio.password not in said, f"{' '.join(map(str, words[:2]))}: no password is printed")
+        return said
 
 
 def entry(folder: pathlib.Path, name: str, elements: list[str]) -> dict:

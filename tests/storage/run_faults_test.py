@@ -5,70 +5,18 @@ upload: run_faults_test.py claims|store. Exit 77 where versitygw is not installe
 import json
 import os
 import pathlib
-import socket
 import sys
 import tempfile
-import threading
 import time
 
 import kept_runs
-import runs
-from kept_runs import CLAIM, JOB, Bucket, check, compare, files_of, on_disk
-from versitygw import Versitygw
+from kept_runs import CLAIM, JOB, Bucket, compare, files_of, on_disk
+from lib import runs
+from lib.checks import check
+from lib.relay import StallingRelay
+from lib.servers.versitygw import Versitygw
 
 LONG = JOB | {"train.epochs": 200}
-
-
-class StallingRelay:
-    """To the server's port; of an upload whose request begins with `start` half is passed on, and then nothing more."""
-
-    def __init__(self, port: int, start: bytes):
-        self.port, self.start, self.stalled = port, start, threading.Event()
-
-    def __enter__(self) -> "StallingRelay":
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.url = f"http://127.0.0.1:{self.listener.getsockname()[1]}"
-        threading.Thread(target=self.accept, daemon=True).start()
-        return self
-
-    def __exit__(self, *_) -> None:
-        self.listener.shutdown(socket.SHUT_RDWR)
-        self.listener.close()
-
-    def accept(self) -> None:
-        while True:
-            try:
-                client, _ = self.listener.accept()
-            except OSError:
-                return
-            threading.Thread(target=self.serve, args=(client,), daemon=True).start()
-
-    def serve(self, client: socket.socket) -> None:
-        with client, socket.create_connection(("127.0.0.1", self.port)) as server:
-            threading.Thread(target=self.pump, args=(server, client), daemon=True).start()
-            self.pump(client, server, self.start)
-
-    def pump(self, source: socket.socket, sink: socket.socket, start: bytes | None = None) -> None:
-        passed = None
-        try:
-            while piece := source.recv(4096):
-                if start is not None and piece.startswith(start):
-                    passed = 0
-                if passed is not None:
-                    passed += len(piece)
-                    if passed > 20_000:
-                        self.stalled.set()
-                        while source.recv(65536):  # until the client is gone
-                            pass
-                        break
-                sink.sendall(piece)
-        except OSError:
-            pass
-        for end in (source, sink):
-            try:
-                end.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                pass
 
 
 def two_at_once(bucket: Bucket) -> None:

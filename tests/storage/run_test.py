@@ -6,24 +6,15 @@ import json
 import os
 import pathlib
 import signal
-import subprocess
-import sys
 import tempfile
 import time
 
 import kept_runs
-import runs
-from kept_runs import JOB, Bucket, check, compare, files_of, on_disk
-from versitygw import Versitygw
-
-
-def linac(*words: object, **environment: str) -> str:
-    done = subprocess.run([runs.LINAC, *map(str, words)], cwd=runs.ROOT, env=runs.environment(**environment), text=True,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120)
-    if done.returncode != 0:
-        print(done.stdout)
-        sys.exit(f"{words}: exit status {done.returncode}")
-    return done.stdout
+from kept_runs import JOB, Bucket, compare, files_of, on_disk
+from lib import runs
+from lib.checks import check
+from lib.runs import linac
+from lib.servers.versitygw import Versitygw
 
 
 def to_the_end(bucket: Bucket, disk: dict[str, bytes]) -> None:

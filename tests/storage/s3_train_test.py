@@ -3,29 +3,18 @@
 fails; its data cross the link once. A model and predictions go to the store and come back. Exit 77 where versitygw is not installed."""
 
 import pathlib
-import subprocess
 import sys
 import tempfile
 import threading
 
-HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent / "servers"), str(HERE.parent / "train")]
-import runs  # noqa: E402
-from faulty_relay import FaultyRelay  # noqa: E402
-from runs import check, tensors  # noqa: E402
-from versitygw import Versitygw  # noqa: E402
+from lib import runs
+from lib.checks import check
+from lib.relay import FaultyRelay
+from lib.runs import linac, tensors
+from lib.servers.versitygw import Versitygw
 
 JOB = {"job": "examples/topology.yaml", "train.replicas": 2, "train.batch": 10, "train.epochs": 1, "train.steps_per_epoch": 3}
 DATA = {"data.train": "topology-train.parquet", "data.test": "topology-test.parquet", "data.scaling": "topology-scaling.json"}
-
-
-def linac(*words: object, status: int = 0, **environment: str) -> str:
-    done = subprocess.run([runs.LINAC, *map(str, words)], cwd=runs.ROOT, env=runs.environment(**environment), text=True,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=300)
-    if done.returncode != status:
-        print(done.stdout)
-        sys.exit(f"{words}: exit status {done.returncode}, expected {status}")
-    return done.stdout
 
 
 def main() -> None:

@@ -23,11 +23,11 @@ import threading
 import time
 
 import kept_runs
-import runs
-from faulty_proxy import FaultyProxy
 from kept_runs import Bucket, files_of
-from runs import check
-from versitygw import Versitygw
+from lib import runs
+from lib.checks import check
+from lib.faulty_proxy import FaultyProxy
+from lib.servers.versitygw import Versitygw
 
 JOB = {"job": "examples/topology.yaml", "train.replicas": 3, "train.batch": 5, "train.epochs": 2, "train.steps_per_epoch": 8,
        "checkpoint.every_steps": 2, "checkpoint.keep": 100}

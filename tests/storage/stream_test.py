@@ -12,19 +12,16 @@ import tempfile
 import time
 import zlib
 
-HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent / "train")]
-import runs  # noqa: E402
-from range_server import RangeServer  # noqa: E402
-from runs import check  # noqa: E402
+from lib import runs
+from lib.checks import check
+from range_server import RangeServer
 
 COLUMNS = ["--column", "GRU_input:801x19", "--column", "HLF_input:14"]
 FILE = "topology-train.parquet"
 
 
 def start(cache: pathlib.Path, *words: object) -> subprocess.Popen:
-    return subprocess.Popen([runs.LINAC, *map(str, words)], cwd=runs.ROOT, env=runs.environment(LINAC_CACHE=str(cache)), text=True,
-                            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    return runs.started(*words, LINAC_CACHE=str(cache))
 
 
 def end(process: subprocess.Popen, status: int = 0) -> str:

@@ -13,18 +13,14 @@ import sys
 import tempfile
 import time
 
-HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent / "servers"), str(HERE.parent / "train")]
-import runs  # noqa: E402
-from range_server import RangeServer  # noqa: E402
-from runs import check  # noqa: E402
-from versitygw import Versitygw  # noqa: E402
+from lib import runs
+from lib.checks import check
+from lib.servers.versitygw import Versitygw
+from range_server import RangeServer
 
 
 def start(root: pathlib.Path, *words: object, **environment: str) -> subprocess.Popen:
-    environment = {"LINAC_CACHE": str(root / "cache"), **environment}
-    return subprocess.Popen([runs.LINAC, "data", "verify", *map(str, words)], cwd=root, env=runs.environment(**environment), text=True,
-                            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    return runs.started("data", "verify", *words, cwd=root, **{"LINAC_CACHE": str(root / "cache"), **environment})
 
 
 def verify(root: pathlib.Path, *words: object, status: int = 0, **environment: str) -> tuple[str, str]:

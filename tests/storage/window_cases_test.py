@@ -9,13 +9,11 @@ import subprocess
 import sys
 import tempfile
 
-HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent / "train")]
-import runs  # noqa: E402
-from elastic import Run, same_end, wait_until  # noqa: E402
-from range_server import RangeServer  # noqa: E402
-from runs import check  # noqa: E402
-from window_test import CUTS, cut_into, job  # noqa: E402
+from lib import runs
+from lib.checks import check, wait_for
+from lib.elastic import Run, same_end
+from range_server import RangeServer
+from window_test import CUTS, cut_into, job
 
 
 def linac(root: pathlib.Path, *words: object) -> str:
@@ -62,7 +60,7 @@ def newcomer(root: pathlib.Path, parts: pathlib.Path) -> None:
     settings = job(f"{parts}/*.parquet", **{"train.replicas": 4, "train.batch": 10, "train.epochs": 2, "train.steps_per_epoch": steps, "checkpoint.keep": 2})
     runs.run(root / "calm", settings, "--workers", "2", LINAC_CACHE=str(root / "cache"))
     run = Run(root / "joined", settings, 2, LINAC_CACHE=str(root / "cache"))
-    wait_until(lambda: run.steps() >= 5, "the first steps")
+    wait_for(lambda: run.steps() >= 5, "the first steps")
     run.join()
     check(run.end() == 0, "a run that somebody joins ends well")
     views = [line for line in runs.lines(root / "joined") if line["kind"] == "view"]

@@ -10,11 +10,9 @@ import subprocess
 import sys
 import tempfile
 
-HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent / "servers"), str(HERE.parent / "train")]
-import runs  # noqa: E402
-from runs import check  # noqa: E402
-from versitygw import Versitygw  # noqa: E402
+from lib import runs
+from lib.checks import check
+from lib.servers.versitygw import Versitygw
 
 FILES = 6
 JOB = runs.SMALL_NETWORKS | {"train.replicas": 3, "train.batch": 1, "train.epochs": 2, "train.steps_per_epoch": 6, "data.min_sum": 60,

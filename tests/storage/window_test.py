@@ -5,16 +5,14 @@ file gives. Wants pyarrow, which cuts the events into files."""
 
 import pathlib
 import subprocess
-import sys
 import tempfile
 
 import pyarrow.parquet as pq
 
-HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent / "train")]
-import runs  # noqa: E402
-from range_server import RangeServer  # noqa: E402
-from runs import check, tensors  # noqa: E402
+from lib import runs
+from lib.checks import check
+from lib.runs import tensors
+from range_server import RangeServer
 
 CUTS = [0, 100, 260, 380, 500, 620, 720]  # events of the files
 

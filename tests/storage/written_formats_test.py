@@ -21,12 +21,10 @@ import pyarrow.parquet as pq
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 import tensorflow as tf  # noqa: E402
 
-HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent / "train")]
-import runs  # noqa: E402
-from convert_test import read, run, same, start, wait_for  # noqa: E402
+from convert_test import read, run, same, start  # noqa: E402
+from lib import runs  # noqa: E402
+from lib.checks import check, wait_for  # noqa: E402
 from range_server import RangeServer  # noqa: E402
-from runs import check  # noqa: E402
 
 EVENTS = 1000
 
@@ -201,7 +199,7 @@ def resumed(root: pathlib.Path, whole: pa.Table) -> None:
         for stop in (signal.SIGKILL, signal.SIGINT):
             before = len(list(folder.glob("part-*")))
             process = start(root, *words)
-            wait_for(lambda: len(list(folder.glob("part-*"))) > before + 20 or process.poll() is not None, "some files")
+            wait_for(lambda: len(list(folder.glob("part-*"))) > before + 20 or process.poll() is not None, "some files", 30)
             process.send_signal(stop)
             process.communicate(timeout=60)
             check(before < len(list(folder.glob("part-*"))) < 250, f"{format}: stopped by {stop.name} among 250 files")

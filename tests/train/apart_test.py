@@ -12,12 +12,8 @@ import subprocess
 import sys
 import tempfile
 
-import elastic
-import runs
-from runs import check
-
-sys.path.insert(0, str(runs.ROOT / "tests" / "network"))
-import hosts  # noqa: E402
+from lib import elastic, hosts, runs
+from lib.checks import check, wait_for
 
 SETTINGS = {**elastic.CLASSIFIER, "train.epochs": 40, "distribution.stall_timeout_s": 3, "train.early_stopping.restore_best": "true"}
 PORT = 29500
@@ -83,7 +79,7 @@ def await_steps(host: Host, steps: int) -> None:
         if host.process.poll() not in (None, 0):
             sys.exit(f"host {host.name} ends with exit status {host.process.poll()}:\n{host.text()[-3000:]}")
         return host.record().steps() >= steps
-    elastic.wait_until(reached, f"step {steps} in the record of host {host.name}", 120)
+    wait_for(reached, f"step {steps} in the record of host {host.name}", 120)
 
 
 def main() -> None:
@@ -111,10 +107,10 @@ def main() -> None:
         check(runs.losses(b.disk / "a")[:done] == calm[:done], "without the host of rank 0 the next one has the whole record")
 
         d.start("--join", b.address())
-        elastic.wait_until(lambda: "the record of the run has come" in d.text(), "the record of a host with an empty disk", 60)
+        wait_for(lambda: "the record of the run has come" in d.text(), "the record of a host with an empty disk", 60)
         await_steps(d, done + 30)
         check(runs.losses(d.disk / "a")[:done] == calm[:done], "a host with an empty disk joins, and has the record from the first step")
-        elastic.wait_until(lambda: list((d.disk / "a" / "checkpoints").glob("step-*.safetensors")), "a checkpoint of its own", 30)
+        wait_for(lambda: list((d.disk / "a" / "checkpoints").glob("step-*.safetensors")), "a checkpoint of its own", 30)
         b.kill()
         await_steps(d, d.record().steps() + 10)
         c.kill()

@@ -5,22 +5,14 @@ calorimeter goes on from it (model.from): from the run, its checkpoint or its fi
 
 import os
 import pathlib
-import subprocess
-import sys
 import tempfile
 
-import runs
-from runs import check
+from lib import runs
+from lib.checks import check
+from lib.runs import linac
 
 JOB = {"job": "examples/cell-chain.yaml", "model.hidden": 8, "model.layer_hidden": 8, "model.classes": 12, "train.replicas": 3, "train.batch": 1,
        "train.epochs": 2, "train.steps_per_epoch": 4, "data.min_sum": 92, "validate.every_epochs": 1, "checkpoint.every_steps": 1}
-
-
-def linac(*arguments: str, status: int = 0) -> str:
-    done = subprocess.run([runs.LINAC, *arguments], cwd=runs.ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=300)
-    if done.returncode != status:
-        sys.exit(f"{done.stdout}\n{' '.join(done.args)}: exit status {done.returncode}, expected {status}")
-    return done.stdout
 
 
 def same(one: pathlib.Path, other: pathlib.Path, what: str, told: int = 10) -> None:

@@ -11,9 +11,9 @@ import pathlib
 import sys
 import tempfile
 
-import runs
-from elastic import CLASSIFIER
-from runs import check
+from lib import runs
+from lib.checks import check
+from lib.elastic import CLASSIFIER
 
 GAN = runs.SMALL | {"train.replicas": 5, "train.steps_per_epoch": 2, "train.epochs": 1}
 LONG = "--long" in sys.argv

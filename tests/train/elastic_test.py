@@ -16,9 +16,10 @@ import subprocess
 import tempfile
 import time
 
-import runs
-from elastic import CLASSIFIER, GAN, Run, same_end, wait_until
-from runs import check
+from lib import runs
+from lib.checks import check, wait_for
+from lib.elastic import CLASSIFIER, GAN, Run, same_end
+
 
 def disturbed(run: Run, kills: int, joins: int, dice: random.Random, most: int) -> list[float]:
     """Kills and adds workers at random moments, never leaving the run without any; returns the seconds from each kill to the next
@@ -40,14 +41,14 @@ def disturbed(run: Run, kills: int, joins: int, dice: random.Random, most: int) 
         if fault == "join":
             before = set(run.members())
             run.join()
-            wait_until(lambda: run.newcomers[-1].pid in run.members() or run.over(), "a newcomer is let in")
+            wait_for(lambda: run.newcomers[-1].pid in run.members() or run.over(), "a newcomer is let in")
             continue
         # Once more often than by chance the coordinator.
         members, done = run.members(), run.steps()
         victim = members[0] if dice.random() < 0.3 else dice.choice(members)
         begin = time.monotonic()
         run.kill(victim)
-        wait_until(lambda: run.steps() > done or run.over(), "a step after a kill")
+        wait_for(lambda: run.steps() > done or run.over(), "a step after a kill")
         recoveries.append(time.monotonic() - begin)
     if faults:
         print(f"{run.steps()} steps done", pathlib.Path(f"{run.out}.log").read_text()[-6000:])
@@ -63,7 +64,7 @@ def endures(root: pathlib.Path, settings: dict, kills: int, joins: int, dice: ra
     steps = sum(line["kind"] == "step" for line in runs.lines(calm))
     print(f"{name}, undisturbed: {steps} steps in {time.monotonic() - begin:.1f} s")
     run = Run(out, {**settings, "distribution.restarts": kills}, 4)
-    wait_until(lambda: run.steps() >= 2 or run.over(), "the first steps")
+    wait_for(lambda: run.steps() >= 2 or run.over(), "the first steps")
     times = sorted(disturbed(run, kills, joins, dice, most=6))
     status = run.end()
     left = set(run.members()) - {one.pid for one in run.newcomers}
@@ -80,12 +81,12 @@ def newcomer_ends_it(root: pathlib.Path) -> None:
     settings, calm, out = {**CLASSIFIER, "train.epochs": 12, "distribution.restarts": 0}, root / "calm-newcomer", root / "newcomer"
     runs.run(calm, settings, "--workers", "1")
     run = Run(out, settings, 2)
-    wait_until(lambda: run.steps() >= 2 or run.over(), "the first steps")
+    wait_for(lambda: run.steps() >= 2 or run.over(), "the first steps")
     founders = run.members()
     run.join()
-    wait_until(lambda: run.newcomers[-1].pid in run.members() or run.over(), "a newcomer is let in")
+    wait_for(lambda: run.newcomers[-1].pid in run.members() or run.over(), "a newcomer is let in")
     done = run.steps()  # of the view that has it: until there is one it may not have the state that it goes on from
-    wait_until(lambda: run.steps() > done + 1 or run.over(), "a step with the newcomer")
+    wait_for(lambda: run.steps() > done + 1 or run.over(), "a step with the newcomer")
     for victim in founders:
         run.kill(victim)
     check(run.newcomers[-1].wait(timeout=120) == 0, "a newcomer from another folder ends the run alone")
@@ -110,15 +111,15 @@ def over(root: pathlib.Path) -> None:
     join(complete, 0, "the run is complete", "a run that is complete")
     stopped = root / "stopped"
     run = Run(stopped, long, 2)
-    wait_until(lambda: run.steps() >= 2 or run.over(), "the first steps")
+    wait_for(lambda: run.steps() >= 2 or run.over(), "the first steps")
     run.launcher.send_signal(signal.SIGTERM)
     check(run.launcher.wait(timeout=60) == 75, "a run is stopped after a checkpoint")
     join(stopped, 6, "the run has ended (interrupted after step", "a run that was stopped")
     lost = root / "lost"
     run = Run(lost, long, 2)
-    wait_until(lambda: run.steps() >= 2 or run.over(), "the first steps")
+    wait_for(lambda: run.steps() >= 2 or run.over(), "the first steps")
     runs.kill_tree(run.launcher)
-    wait_until(lambda: not any(pathlib.Path(f"/proc/{pid}").exists() for pid in run.members()), "its workers are gone")
+    wait_for(lambda: not any(pathlib.Path(f"/proc/{pid}").exists() for pid in run.members()), "its workers are gone")
     join(lost, 6, "nobody listens there any more", "a run whose workers were killed")
     # Somebody else has one of their ports now, and says nothing.
     with socket.create_server(("127.0.0.1", 0)) as stranger:

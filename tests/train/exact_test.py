@@ -14,10 +14,9 @@ import sys
 import tempfile
 import time
 
-import runs
-from elastic import CLASSIFIER
-from runs import check
-
+from lib import runs
+from lib.checks import check
+from lib.elastic import CLASSIFIER
 
 KERNEL_TOLERANCE = 0.01  # of linac's kernels against LibTorch's, over three steps
 # A low rate: at the usual one an untrained GAN magnifies the last bit to the first within six steps, and no former curve could

@@ -12,9 +12,10 @@ import tempfile
 import time
 import zipfile
 
-import runs
-from elastic import CLASSIFIER, Run, same_end, wait_until
-from runs import check
+from lib import runs
+from lib.checks import check, wait_for
+from lib.elastic import CLASSIFIER, Run, same_end
+from lib.ports import free_port
 
 STALL_S = 4
 TINY = {**runs.SMALL, "train.replicas": 2, "train.steps_per_epoch": 2, "data.test": "[]"}
@@ -64,7 +65,7 @@ OTHER_BITS = {"ATEN_CPU_CAPABILITY": "default", "ONEDNN_MAX_CPU_ISA": "SSE41"}  
 
 def by_hand(root: pathlib.Path, out: str, settings: list[dict], status: list[int], of_last: dict | None = None) -> list[str]:
     """Two ranks started as torchrun would, each with its own settings; `of_last`: variables of the last one."""
-    port = runs.free_port()
+    port = free_port()
     processes = []
     for rank, mine in enumerate(settings):
         variables = runs.placed(rank, 2, port, local_rank=rank) | (of_last if of_last and rank else {})
@@ -196,12 +197,12 @@ def leaving(root: pathlib.Path) -> None:
     runs.run(root / "stayed", settings, "--workers", "2")
     out = root / "leaving"
     run = Run(out, settings, 3)
-    wait_until(lambda: run.steps() >= 10, "the first steps")
+    wait_for(lambda: run.steps() >= 10, "the first steps")
     first = run.members()
     run.kill(first[0], signal.SIGTERM)
-    wait_until(lambda: first[0] not in run.members(), "a worker that leaves is gone", 30)
+    wait_for(lambda: first[0] not in run.members(), "a worker that leaves is gone", 30)
     after = run.steps()
-    wait_until(lambda: run.steps() > after + 10, "the others go on", 30)
+    wait_for(lambda: run.steps() > after + 10, "the others go on", 30)
     check(run.launcher.poll() is None and len(run.members()) == 2, "one has left by SIGTERM, two go on, and nobody takes its place")
     run.kill(run.members()[1], signal.SIGTERM)
     status = run.end(60)

@@ -15,16 +15,12 @@ import pathlib
 import queue
 import random
 import signal
-import sys
 import threading
 import time
 
-import runs
 from fleet import Fleet, Worker
+from lib import hosts
 from stranger import Stranger
-
-sys.path.insert(0, str(runs.ROOT / "tests" / "network"))
-import hosts  # noqa: E402
 
 FAULTS_PER_S = 5.0
 SHORT_S = (0.02, 0.5)  # evenly on a logarithmic scale

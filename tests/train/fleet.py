@@ -11,7 +11,7 @@ import signal
 import subprocess
 import time
 
-import runs
+from lib import runs
 
 LIVING_WANTED = 5
 STARTING_MAX = 2  # newcomers at a time

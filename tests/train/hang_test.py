@@ -10,9 +10,9 @@ import subprocess
 import tempfile
 import time
 
-import elastic
-import runs
-from runs import check
+from lib import elastic, runs
+from lib.checks import check, wait_for
+from lib.ports import free_port
 
 STALL_S = 3
 CLASSIFIER = {**elastic.CLASSIFIER, "train.epochs": 9, "distribution.restarts": 0, "distribution.stall_timeout_s": STALL_S}
@@ -24,13 +24,13 @@ class Case:
     def __init__(self, root: pathlib.Path, name: str, library: pathlib.Path, settings: dict = CLASSIFIER, steps: int = 20):
         self.out, self.disk = root / name, root / f"{name}.disk"
         self.run = elastic.Run(self.out, settings, 3, LD_PRELOAD=str(library), LINAC_TEST_DISK=str(self.disk))
-        elastic.wait_until(lambda: self.run.steps() >= steps, "the first steps")
+        wait_for(lambda: self.run.steps() >= steps, "the first steps")
         self.members = self.run.members()
 
     def noticed(self, victim: int, limit_s: float) -> float:
         """Seconds until the others go on in a view without it."""
         begin = time.monotonic()
-        elastic.wait_until(lambda: victim not in self.run.members(), "a worker that hangs is excluded", limit_s)
+        wait_for(lambda: victim not in self.run.members(), "a worker that hangs is excluded", limit_s)
         return time.monotonic() - begin
 
     def log(self) -> str:
@@ -52,7 +52,7 @@ def halted(root: pathlib.Path, library: pathlib.Path, calm: pathlib.Path) -> Non
     case.needs(["lost rank 1", f"process {victim}", "nothing heard for", "last heard: ", "stopped"],
                "the log names rank, process, what it was doing, and where it stands")
     os.kill(victim, signal.SIGCONT)
-    elastic.wait_until(lambda: victim in case.run.members() or case.run.over(), "a worker that goes on joins again")
+    wait_for(lambda: victim in case.run.members() or case.run.over(), "a worker that goes on joins again")
     check(case.run.end() == 0, "the run ends well")
     elastic.same_end(calm, case.out, "halted and going on")
 
@@ -79,13 +79,13 @@ def slow(root: pathlib.Path, library: pathlib.Path) -> None:
     def begin(way: str, *extra: str) -> subprocess.Popen:
         process = runs.start(out, settings, "--workers", "1", *extra, LD_PRELOAD=str(library), LINAC_TEST_DISK=str(disk))
         disk.write_text(f"{process.pid} {way}")
-        elastic.wait_until(lambda: half_written(out) or process.poll() is not None, "a checkpoint under way")
+        wait_for(lambda: half_written(out) or process.poll() is not None, "a checkpoint under way")
         return process
 
     process = begin("held")
     file = half_written(out)[0]
     after = int(file.name.removeprefix("step-").split(".")[0])
-    elastic.wait_until(lambda: elastic.Record(out).steps() >= after + 3 or process.poll() is not None, "further steps", 30)
+    wait_for(lambda: elastic.Record(out).steps() >= after + 3 or process.poll() is not None, "further steps", 30)
     check(process.poll() is None and file.exists(), "the training goes on while a checkpoint is written")
     disk.write_text(f"{process.pid} slow")
     process.send_signal(signal.SIGTERM)
@@ -105,7 +105,7 @@ def slow_at_the_end_of_an_epoch(root: pathlib.Path, library: pathlib.Path) -> No
     """What an epoch leaves, pictures among it, goes to a slow disk beside the training."""
     out, disk = root / "epochs", root / "epochs.disk"
     process = runs.start(out, {**CLASSIFIER, "train.epochs": 2}, "--workers", "1", LD_PRELOAD=str(library), LINAC_TEST_DISK=str(disk))
-    elastic.wait_until(lambda: elastic.Record(out).steps() >= 1 or process.poll() is not None, "the first step")
+    wait_for(lambda: elastic.Record(out).steps() >= 1 or process.poll() is not None, "the first step")
     disk.write_text(f"{process.pid} slow")
     status = process.wait(timeout=120)
     phases = runs.lines(out)[-1]["workers"][0]["phases"]
@@ -116,7 +116,7 @@ def slow_at_the_end_of_an_epoch(root: pathlib.Path, library: pathlib.Path) -> No
 def in_the_way(root: pathlib.Path) -> None:
     out = root / "in-the-way"
     process = runs.start(out, CLASSIFIER, "--workers", "1")
-    elastic.wait_until(lambda: elastic.Record(out).steps() >= 1, "the first step")
+    wait_for(lambda: elastic.Record(out).steps() >= 1, "the first step")
     for step in range(1, 200):
         (out / "checkpoints" / f"step-{step:010}.safetensors.tmp.{process.pid}").mkdir()
     status, log = process.wait(timeout=60), pathlib.Path(f"{out}.log").read_text()
@@ -191,7 +191,7 @@ def long_test(root: pathlib.Path) -> None:
 def unopened(root: pathlib.Path, library: pathlib.Path) -> None:
     """The data of one worker never come, before the first step."""
     settings = {**runs.SMALL, "train.max_steps": 1, "train.replicas": 2, "data.test": "[]", "distribution.stall_timeout_s": 1.5}
-    disk, port, workers = root / "unopened.disk", runs.free_port(), []
+    disk, port, workers = root / "unopened.disk", free_port(), []
     for rank in range(2):
         variables = runs.placed(rank, 2, port, local_rank=rank)
         with open(root / f"unopened.{rank}.log", "wb") as log:

@@ -9,10 +9,10 @@ import os
 import pathlib
 import re
 import subprocess
-import sys
 import tempfile
 
-from runs import ROOT, check
+from lib.checks import check
+from lib.runs import ROOT
 
 CXX = os.environ.get("CXX", "g++")
 MEMBERSHIP = ROOT / "src/linac/train/comm/membership"

@@ -10,12 +10,8 @@ import subprocess
 import sys
 import tempfile
 
-import elastic
-import runs
-from runs import check
-
-sys.path.insert(0, str(runs.ROOT / "tests" / "network"))
-import hosts  # noqa: E402
+from lib import elastic, hosts, runs
+from lib.checks import check, wait_for
 
 SETTINGS = {**elastic.CLASSIFIER, "train.epochs": 40, "distribution.stall_timeout_s": 3}
 PORT = 29500
@@ -37,7 +33,7 @@ def do_not_reach(net: hosts.Network, root: pathlib.Path, how: str) -> None:
     out = root / f"apart-{how}"
     workers = start(net, out)
     run = elastic.Record(out)
-    elastic.wait_until(lambda: run.steps() >= 30, "the first steps")
+    wait_for(lambda: run.steps() >= 30, "the first steps")
     net.partition(["b", "c"], how)
     codes = [worker.wait(timeout=120) for worker in workers]
     net.heal()
@@ -62,26 +58,26 @@ def main() -> None:
         out = root / "parted"
         workers = start(net, out)
         run = elastic.Record(out)
-        elastic.wait_until(lambda: run.steps() >= 30, "the first steps")
+        wait_for(lambda: run.steps() >= 30, "the first steps")
         everybody = run.members()
         check(len(everybody) == 4, "four hosts train together")
 
         net["b"].limit_cores(0.1)
-        elastic.wait_until(lambda: "replicas move from 2 2 2 2" in pathlib.Path(f"{out}.0.log").read_text(), "replicas move", 60)
+        wait_for(lambda: "replicas move from 2 2 2 2" in pathlib.Path(f"{out}.0.log").read_text(), "replicas move", 60)
         check(True, "replicas move from a slow host to the others")
         net["b"].limit_cores(None)
 
         net.partition(["abc", "d"])
-        elastic.wait_until(lambda: len(run.members()) == 3, "the host that is cut off is excluded", 60)
+        wait_for(lambda: len(run.members()) == 3, "the host that is cut off is excluded", 60)
         done = run.steps()
-        elastic.wait_until(lambda: run.steps() > done + 10, "the three others go on", 60)
+        wait_for(lambda: run.steps() > done + 10, "the three others go on", 60)
         check(everybody[3] not in run.members(), "a host that is cut off is excluded, and the others go on")
         net.heal()
-        elastic.wait_until(lambda: everybody[3] in run.members(), "it joins again", 60)
+        wait_for(lambda: everybody[3] in run.members(), "it joins again", 60)
         check(True, "when the network heals it joins again")
 
         os.kill(everybody[0], signal.SIGKILL)
-        elastic.wait_until(lambda: everybody[0] not in run.members(), "the host of rank 0 is missed", 60)
+        wait_for(lambda: everybody[0] not in run.members(), "the host of rank 0 is missed", 60)
         codes = [worker.wait(timeout=300) for worker in workers]
         if codes[1:] != [0, 0, 0]:
             print(*[pathlib.Path(f"{out}.{rank}.log").read_text()[-3000:] for rank in range(4)], sep="\n")

@@ -24,14 +24,10 @@ import sys
 import tempfile
 import time
 
-import elastic
-import runs
 from faults import FAULTS_PER_S, Faults, Visitor
 from fleet import Fleet
-from runs import check
-
-sys.path.insert(0, str(runs.ROOT / "tests" / "network"))
-import hosts  # noqa: E402
+from lib import elastic, hosts, runs
+from lib.checks import check
 
 # Steps that cost little, so that there are many between the faults.
 SETTINGS = {**elastic.CLASSIFIER, "train.batch": 2, "train.epochs": 25}

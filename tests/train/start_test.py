@@ -8,9 +8,9 @@ import pathlib
 import struct
 import tempfile
 
-import runs
-from elastic import same_end
-from runs import check
+from lib import runs
+from lib.checks import check
+from lib.elastic import same_end
 
 GENERATOR = runs.ROOT / "models" / "3dgan-clic.keras"
 JOB = runs.FEW_EVENTS | {"train.replicas": 2, "train.epochs": 1, "train.steps_per_epoch": 3, "train.optimizer.lr": 1e-5, "data.test": "[]"}

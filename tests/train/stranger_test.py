@@ -12,11 +12,9 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
 
-import elastic
-import runs
-from runs import check
+from lib import elastic, runs
+from lib.checks import check, wait_for
 
 STRANGER = 65534  # nobody
 STEPS_A_SECOND = 60  # at most, on fast machines
@@ -54,14 +52,14 @@ def main() -> None:
         runs.run(root / "calm", settings, "--workers", "2")
         out = root / "visited"
         run = elastic.Run(out, settings, 2)
-        elastic.wait_until(lambda: run.steps() >= 10, "the first steps")
+        wait_for(lambda: run.steps() >= 10, "the first steps")
         workers, port = run.members(), None
         # The founding view is in no file; a newcomer makes the second one, which names all.
         run.join()
-        elastic.wait_until(lambda: len(run.members()) == 3, "a newcomer")
+        wait_for(lambda: len(run.members()) == 3, "a newcomer")
         workers = run.members()
         port = meeting_port(workers[0])
-        elastic.wait_until(lambda: not is_open(port), "the meeting place is closed", 10)
+        wait_for(lambda: not is_open(port), "the meeting place is closed", 10)
         views = len(list((out / "views").glob("*.json")))
         key = (out / "private" / "key").read_text().strip()
         check(len(key) == 64 and not others_may(out / "private") and not others_may(out / "private" / "key"), "the key is its owner's alone")

@@ -12,7 +12,8 @@ import sys
 import tempfile
 import threading
 
-from panda_test import check, docker_for, exec_of, linac, phpo
+from lib.checks import check
+from panda_test import docker_for, exec_of, linac, phpo
 
 FOLDER = tempfile.TemporaryDirectory(prefix="linac-idds-")
 ROOT = pathlib.Path(FOLDER.name)

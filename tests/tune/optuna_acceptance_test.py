@@ -16,7 +16,6 @@ What does not apply:
 import json
 import math
 import os
-import pathlib
 import secrets
 import sys
 import threading
@@ -31,8 +30,7 @@ except ImportError as error:
     print(f"{error}: skipped")
     sys.exit(77)
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "service"))
-from server_process import Service  # noqa: E402
+from lib.server_process import Service
 
 optuna.logging.set_verbosity(optuna.logging.ERROR)
 

@@ -19,10 +19,8 @@ except ImportError as error:
     print(f"{error}: skipped")
     sys.exit(77)
 
-HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent / "train")]
-import runs  # noqa: E402
-from runs import check  # noqa: E402
+from lib.runs import linac
+from lib.checks import check
 
 optuna.logging.set_verbosity(optuna.logging.ERROR)
 STATES = {optuna.trial.TrialState.COMPLETE: "complete", optuna.trial.TrialState.PRUNED: "pruned", optuna.trial.TrialState.FAIL: "failed"}
@@ -36,13 +34,6 @@ OURS = """search:
 objective: [{metric: loss}, {metric: auc}]
 budget: {trials: 40}
 """
-
-
-def linac(*words: object) -> str:
-    done = subprocess.run([runs.LINAC, *map(str, words)], env=runs.environment(), text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120)
-    if done.returncode != 0:
-        sys.exit(f"{words}: exit status {done.returncode}\n{done.stdout}")
-    return done.stdout
 
 
 def objective(trial: optuna.Trial) -> float:

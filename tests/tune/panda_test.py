@@ -23,10 +23,9 @@ except ImportError as error:
     print(f"{error}: skipped")
     sys.exit(77)
 
-HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent / "train")]
-import runs  # noqa: E402
-from runs import check  # noqa: E402
+from lib import runs
+from lib.runs import linac
+from lib.checks import check
 
 SPACE = {
     "lr": {"method": "loguniform", "dimension": {"low": 1e-5, "high": 1e-2}},
@@ -60,12 +59,6 @@ seed: 4
 """
 # Somebody else's program: it takes what PanDA has brought, and leaves what PanDA reads.
 COMMAND = "cp input.json seen.json; cp input_ds.json files.json; echo '{\\\"status\\\": 0, \\\"loss\\\": 0.0}' > output.json"
-
-
-def linac(*words: object, status: int = 0, cwd: object = ".") -> str:
-    done = subprocess.run([runs.LINAC, *map(str, words)], cwd=cwd, env=runs.environment(), text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120)
-    check(done.returncode == status, f"{' '.join(map(str, words))}: {done.returncode} {done.stdout if done.returncode != status else ''}")
-    return done.stdout
 
 
 def docker_for(root: pathlib.Path) -> dict[str, str]:

@@ -6,14 +6,11 @@ import json
 import os
 import pathlib
 import signal
-import sys
 import tempfile
 
-HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent / "train")]
-import runs  # noqa: E402
-from runs import check  # noqa: E402
-from study_test import linac, start, trials, wait_for  # noqa: E402
+from lib import runs
+from lib.checks import check, wait_for
+from study_test import linac, start, trials
 
 # An interval gains by how near x is to a place that moves; its state is the sum so far.
 STUDY = """search:
@@ -55,7 +52,7 @@ def of_a_command(root: pathlib.Path) -> None:
         environment["ENDED"] = str(ended)
         for count in (3, 9, 14):
             process = start("tune", study, "--out", out, "--parallel", 4, SLOW="0.2", **environment)
-            wait_for(lambda: (out / "trials").exists() and len(list((out / "trials").iterdir())) >= count)
+            wait_for(lambda: (out / "trials").exists() and len(list((out / "trials").iterdir())) >= count, f"{count} trials", 60, 0.02)
             os.kill(process.pid, signal.SIGKILL)
             process.wait(timeout=60)
         linac("tune", study, "--out", out, "--parallel", 3, **environment)

@@ -8,14 +8,11 @@ import os
 import pathlib
 import signal
 import subprocess
-import sys
 import tempfile
-import time
 
-HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent / "train")]
-import runs  # noqa: E402
-from runs import check  # noqa: E402
+from lib import runs
+from lib.checks import check, wait_for
+from lib.runs import linac
 
 # A trial takes some tenths of a second: a parabola, or a process that is slow on purpose.
 PARABOLA = """search:
@@ -37,15 +34,6 @@ budget: {trials: 1000}
 """
 
 
-def linac(*words: object, status: int = 0, **environment: str) -> str:
-    done = subprocess.run([runs.LINAC, *map(str, words)], cwd=runs.ROOT, env=runs.environment(**environment), text=True, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, timeout=300)
-    if done.returncode != status:
-        print(done.stdout)
-        sys.exit(f"{words}: exit status {done.returncode}, expected {status}")
-    return done.stdout
-
-
 def trials(folder: pathlib.Path) -> list[dict]:
     return json.loads(linac("study", "show", folder, "--json"))
 
@@ -55,16 +43,7 @@ def told(folder: pathlib.Path) -> list[tuple]:
 
 
 def start(*words: object, **environment: str) -> subprocess.Popen:
-    return subprocess.Popen([runs.LINAC, *map(str, words)], cwd=runs.ROOT, env=runs.environment(**environment), text=True, stdout=subprocess.PIPE,
-                            stderr=subprocess.STDOUT, start_new_session=True)
-
-
-def wait_for(holds, limit_s: float = 60) -> None:
-    end = time.monotonic() + limit_s
-    while not holds():
-        if time.monotonic() > end:
-            sys.exit("FAILED: it does not come to that")
-        time.sleep(0.02)
+    return runs.started(*words, stderr=subprocess.STDOUT, **environment)
 
 
 def killed(root: pathlib.Path) -> None:
@@ -79,7 +58,7 @@ def killed(root: pathlib.Path) -> None:
     out = root / "killed"
     for count in (2, 5, 9):
         process = start("tune", study, "--out", out, SLOW="0.3", **environment)
-        wait_for(lambda: (out / "trials").exists() and len(list((out / "trials").iterdir())) >= count)
+        wait_for(lambda: (out / "trials").exists() and len(list((out / "trials").iterdir())) >= count, f"{count} trials", 60, 0.02)
         os.kill(process.pid, signal.SIGKILL if count != 5 else signal.SIGINT)
         process.wait(timeout=60)
         if count == 5:
@@ -114,7 +93,7 @@ def in_parallel(root: pathlib.Path) -> None:
     environment = {"PARABOLA": str(root / "parabola.py"), "BEGUN": str(begun)}
     out = root / "parallel"
     first = start("tune", study, "--out", out, SLOW="0.4", **environment)
-    wait_for(lambda: (out / "trials").exists())
+    wait_for(lambda: (out / "trials").exists(), "the trials", 60, 0.02)
     check("another linac tune" in linac("tune", study, "--out", out, status=2, **environment), "a second one beside it is refused")
     os.kill(first.pid, signal.SIGKILL)
     first.wait()
