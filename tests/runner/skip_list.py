@@ -83,6 +83,8 @@ class Machine:
                 return (cache := self.build / "CMakeCache.txt").exists() and "LINAC_CUDA:BOOL=ON" in cache.read_text()
             case "root":
                 return os.geteuid() == 0
+            case "others":  # that other accounts reach this tree
+                return os.geteuid() == 0 and succeeds("setpriv", "--reuid=nobody", "--clear-groups", "test", "-x", str(ROOT / "Makefile"), "-o", "-r", str(ROOT / "Makefile"))
             case "mount":
                 return succeeds("unshare", *([] if os.geteuid() == 0 else ["--user", "--map-root-user"]), "--mount", "mount", "-t", "tmpfs", "none", "/mnt")
             case "sandbox":
