@@ -55,18 +55,17 @@ demo: configure
 	@rm -rf $(DEMO_OUT)
 	@examples/demo.py $(DEMO_OUT) $(DEMO_ARGS)
 
-# Two tests more at work than there are cores: many wait for most of their time. What ctest remembers of former runs goes
-# before COST in its order, and would leave those that want two cores for the end, when nothing is left to run beside them.
+# TEST_ARGS: of tests/run.py, as --strict. The light servers that tests use are brought where this user may.
+TEST_ARGS ?=
 test: build
 	@tests/peers/setup.sh
-	@cd $(BUILD) && rm -f Testing/Temporary/CTestCostData.txt && ctest --parallel $$(($(JOBS) + 2)) -LE '^long$$' --output-on-failure --no-tests=error
+	@tests/run.py $(BUILD) --jobs $(JOBS) --light-servers $(TEST_ARGS)
 
-# LONG_BUDGET seconds and LONG_TURN, a text: a part of them, which the text chooses.
-LONG_BUDGET ?= inf
-LONG_TURN ?=
+# LONG_PART=due: those whose turn it is (tests/runner/turns.py); LONG_PART=3: this part of them.
+LONG_PART ?=
 test-long: build
 	@tests/peers/setup.sh
-	@tests/long.py $(BUILD) --budget $(LONG_BUDGET) --turn "$(LONG_TURN)"
+	@tests/run.py $(BUILD) $(if $(LONG_PART),--part $(LONG_PART),--long) $(TEST_ARGS)
 
 BENCH_REPEAT ?= 5
 bench: build
@@ -84,8 +83,8 @@ SANITIZED := base stacks net weights expression storage job data graph keras ker
 sanitize: deps
 	@cmake --preset $(SANITIZER) >/dev/null
 	@cmake --build build/$(SANITIZER) --parallel $(JOBS) --target $(SANITIZED:%=%_test)
-	@cd build/$(SANITIZER) && UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1:suppressions=$(CURDIR)/tests/ubsan.supp \
-		ctest --parallel $(JOBS) --output-on-failure --no-tests=error -R '^($(subst $() ,|,$(SANITIZED)))$$'
+	@UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1:suppressions=$(CURDIR)/tests/ubsan.supp \
+		tests/run.py build/$(SANITIZER) --jobs $(JOBS) -R '^($(subst $() ,|,$(SANITIZED)))$$' $(TEST_ARGS)
 
 FUZZ_SECONDS ?= 60
 fuzz: deps

@@ -16,6 +16,7 @@ import time
 
 from . import runs
 from .servers.postgresql import PostgreSQL
+from .skips import skipped
 
 
 class Service:
@@ -97,4 +98,4 @@ def databases():
     if PostgreSQL.available():
         yield "postgresql", PostgreSQL()
     else:
-        print("no PostgreSQL installed: its half is skipped")
+        skipped("the half on PostgreSQL", "none is installed", "tests/servers/get.sh postgresql")

@@ -27,6 +27,7 @@ from keras import layers as L
 from keras import ops
 
 import traced_models
+from lib.skips import skipped
 
 LIMIT = 1e-5  # largest difference of an output, relative to the largest of the array (or to 1)
 GRADIENT_LIMIT = 2e-5  # of a gradient, likewise: sums of many terms
@@ -624,7 +625,7 @@ def make_all(folders, make):
         except tf.errors.InvalidArgumentError as error:
             if "Current CPU implementations do not yet support" not in str(error):
                 raise
-            print(f"skip {name}: TensorFlow cannot compute it on this CPU")
+            skipped(f"a model {name}", "TensorFlow cannot compute it on this processor")
             del folders[name]
     return made
 

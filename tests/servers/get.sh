@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Brings real servers and tools that tests use where they find them and skip without: get.sh NAME...
-#   postgresql prometheus chromium nginx xrootd slurm sshd openmpi mpich   Debian's packages
+#   postgresql prometheus chromium nginx xrootd slurm sshd openmpi mpich   Debian's packages; `light` is all of these
 #   versitygw                        an object store, made by Go into ~/.cache/linac-servers
 #   kubernetes                       its control plane, etcd and kwok, by Go too: some minutes of processor time
 #   kubelet                          what a real node of it needs: kubelet, containerd, runc, their network, a name service
@@ -9,6 +9,7 @@
 #   kubeflow                         the schemas of its objects, by Go's modules
 #   gcsemulator azurite              what speaks as Google's and Azure's object stores do, the same by Python and npm
 #   aarch64                          a cross compiler and an emulator, for the kernels on another processor
+#   packaging, image                 the tools that packages are made with, and the container image of this tree
 # All are packages of the system, so every clone shares them; a test starts its own server and ends it.
 set -euo pipefail
 
@@ -26,9 +27,14 @@ packages() {
   $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 }
 
-[ $# -gt 0 ] || { sed -n '2,12s/^# \{0,1\}//p' "$0"; exit 2; }
+[ $# -gt 0 ] || { sed -n '2,14s/^# \{0,1\}//p' "$0"; exit 2; }
+here=$(cd "$(dirname "$0")" && pwd)
+light="postgresql prometheus chromium nginx xrootd slurm sshd openmpi mpich"
 for name in "$@"; do
   case $name in
+    light) "$here/get.sh" $light ;;
+    packaging) "$here/../../deps/get.sh" packaging ;;
+    image) make --silent -C "$here/../.." image ;;
     postgresql) packages postgresql ;;
     prometheus) packages prometheus ;;
     nginx) packages nginx-light ;;
@@ -83,6 +89,6 @@ for name in "$@"; do
       "$(dirname "$0")/kubernetes_build.sh" "${XDG_CACHE_HOME:-$HOME/.cache}/linac-servers/kubernetes" kubelet
       ;;
     aarch64) packages g++-aarch64-linux-gnu qemu-user-static googletest ;;
-    *) echo "get.sh: no server '$name' (postgresql, prometheus, chromium, nginx, xrootd, slurm, sshd, openmpi, mpich, versitygw, kubernetes, kubelet, rucio, tfspawner, kubeflow, gcsemulator, azurite, aarch64)" >&2; exit 2 ;;
+    *) echo "get.sh: no server '$name' ($light versitygw kubernetes kubelet rucio tfspawner kubeflow gcsemulator azurite aarch64 packaging image)" >&2; exit 2 ;;
   esac
 done

@@ -22,6 +22,7 @@ import urllib.request
 
 from lib.runs import LINAC, ROOT
 from lib.server_process import Service
+from lib.skips import skipped
 
 TRAIN = ROOT / "data" / "topology-train.parquet"
 SCALING = ROOT / "data" / "topology-scaling.json"
@@ -492,7 +493,7 @@ def main() -> int:
             test(*arguments)
             print(f"ok    {test.__name__} ({time.monotonic() - begin:.1f} s)", flush=True)
         except Skipped as why:
-            print(f"skip  {test.__name__}: {why}", flush=True)
+            skipped(test.__name__, *why.args)
         except Exception:  # noqa: BLE001 - each attack is reported
             failures += 1
             print(f"FAIL  {test.__name__}", flush=True)

@@ -18,6 +18,7 @@ from mlflow.tracking import MlflowClient  # noqa: E402
 
 from attack_world import People  # noqa: E402
 from lib.server_process import Service, databases  # noqa: E402
+from lib.skips import skipped  # noqa: E402
 
 
 def refused(code: str, action, *words) -> str:
@@ -295,7 +296,7 @@ def test_autolog(client: MlflowClient):
         from sklearn.datasets import make_classification
         from sklearn.linear_model import LogisticRegression
     except ImportError:
-        print("  (no scikit-learn: skipped)")
+        skipped("autolog", "no scikit-learn", "tests/peers/setup.sh")
         return
     experiment = client.create_experiment("autolog")
     x, y = make_classification(200, random_state=1)

@@ -21,6 +21,7 @@ import time
 from lib.ports import free_port
 from lib.server_process import Service
 from lib.servers.postgresql import PostgreSQL
+from lib.skips import skipped
 
 WRITERS, SUBMITTERS, BATCH = 8, 2, 20
 JOB = f"name: waits\ndata: {{train: [{pathlib.Path(__file__).resolve().parents[2] / 'data/showers-test.h5'}]}}\n"
@@ -132,7 +133,7 @@ def main() -> int:
     failures = 0
     for kind in ["sqlite", "postgresql"]:
         if kind == "postgresql" and not PostgreSQL.available():
-            print("no PostgreSQL installed: its half is skipped")
+            skipped("the half on PostgreSQL", "none is installed", "tests/servers/get.sh postgresql")
             continue
         begin = time.monotonic()
         with tempfile.TemporaryDirectory(prefix="linac-kills-") as data:

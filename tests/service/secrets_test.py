@@ -23,6 +23,7 @@ from lib.checks import wait_for
 from lib.runs import LINAC, ROOT
 from lib.server_process import Service
 from lib.servers.versitygw import Versitygw
+from lib.skips import skipped
 
 VALUE = "correct-horse/battery+staple"
 PROXY = "-----BEGIN CERTIFICATE-----\nMIIsecretproxy\n-----END CERTIFICATE-----\n"
@@ -301,7 +302,7 @@ def a_service_that_is_killed_leaves_nothing() -> None:
 
 def a_job_trains_from_a_store_with_its_users_keys(service, admin, ann, bob, folder) -> None:
     if not Versitygw.available():
-        raise Skipped("no object store: tests/servers/get.sh versitygw")
+        raise Skipped("no versitygw is installed", "tests/servers/get.sh versitygw")
     with Versitygw() as store:
         for name in ("topology-train.parquet", "topology-test.parquet", "topology-scaling.json"):
             store.put(name, (ROOT / "data" / name).read_bytes())
@@ -355,7 +356,7 @@ def main() -> int:
             test(*arguments)
             print(f"ok    {test.__name__} ({time.monotonic() - begin:.1f} s)", flush=True)
         except Skipped as why:
-            print(f"skip  {test.__name__}: {why}", flush=True)
+            skipped(test.__name__, *why.args)
         except Exception:  # noqa: BLE001 - each attack is reported
             failures += 1
             print(f"FAIL  {test.__name__}", flush=True)

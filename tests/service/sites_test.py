@@ -25,6 +25,7 @@ from lib.servers.sshd import Sshd
 from lib.servers.versitygw import Versitygw
 from lib.service_client import JOB, STEPS, Client
 from lib.sites_world import World, words
+from lib.skips import skipped
 
 ABSOLUTE = {"data.train": f"[{ROOT}/data/topology-train.parquet]", "data.test": "[]", "data.scaling": f"{ROOT}/data/topology-scaling.json",
             "checkpoint.best_by": "loss", "workers": "1", "train.threads": "1"}
@@ -138,7 +139,7 @@ def test_files_that_declare_no_sites() -> None:
 
 def test_slurm() -> None:
     if not Slurm.available():
-        return print("  skipped: no Slurm (tests/servers/get.sh slurm, as root)")
+        return skipped("Slurm", "none is installed, or this user is not root", "tests/servers/get.sh slurm")
     with contextlib.ExitStack() as stack:
         cluster = stack.enter_context(Slurm())
         stack.enter_context(unittest.mock.patch.dict(os.environ, cluster.environment))
@@ -161,7 +162,7 @@ def test_slurm() -> None:
 
 def test_ssh_with_a_folder_of_its_own() -> None:
     if not Sshd.available():
-        return print("  skipped: no sshd (tests/servers/get.sh sshd)")
+        return skipped("ssh", "no sshd is installed", "tests/servers/get.sh sshd")
     with contextlib.ExitStack() as stack:
         hosts = stack.enter_context(Sshd(["n01", "n02"]))
         root = stack.enter_context(tempfile.TemporaryDirectory(prefix="linac-hosts-", ignore_cleanup_errors=True))
@@ -172,7 +173,7 @@ def test_ssh_with_a_folder_of_its_own() -> None:
 
 def test_runs_at_an_object_store() -> None:
     if not Versitygw.available():
-        return print("  skipped: no versitygw (tests/servers/get.sh versitygw)")
+        return skipped("runs at an object store", "no versitygw is installed", "tests/servers/get.sh versitygw")
     with contextlib.ExitStack() as stack:
         store = stack.enter_context(Versitygw())
         stack.enter_context(unittest.mock.patch.dict(os.environ, store.environment))

@@ -16,6 +16,7 @@ from lib.launches import Client
 from lib.ports import free_port
 from lib.servers import port_server
 from lib.servers.kubernetes import Kubernetes
+from lib.skips import skipped
 
 SECRET = "s3cr3t-Value $(id)"
 SCRIPT = """import json, os
@@ -83,7 +84,7 @@ def like_tf_spawner(client: Client, cluster: Kubernetes, root: pathlib.Path, scr
 
     folder = port_server.programs() / "tf-spawner"
     if not (folder / "repo" / "tf-spawner").exists():
-        print("not compared with TF-Spawner: it is not here (tests/servers/get.sh tfspawner)")
+        skipped("the comparison with TF-Spawner", "it is not here", "tests/servers/get.sh tfspawner")
         expected = [{"TF_CONFIG": json.dumps({"cluster": {"worker": ["worker0:2222", "worker1:2222"]}, "task": {"type": "worker", "index": index}}),
                      "WORKER_NUMBER": str(index), "TOT_WORKERS": "2", "S3_KEY": SECRET} for index in range(2)]
         ports, image, mounts, text = {2222}, "tensorflow/tensorflow:2.21.0", {"/script"}, SCRIPT
@@ -156,7 +157,7 @@ def as_kubeflow(client: Client, cluster: Kubernetes, root: pathlib.Path, script:
     """The server knows Kubeflow's objects by their schemas, and takes ours as they are: no field is unknown."""
     schemas = sorted((port_server.programs() / "kubeflow").glob("*.yaml"))
     if not schemas:
-        print("not tried: Kubeflow's objects (tests/servers/get.sh kubeflow)")
+        skipped("Kubeflow's schemas", "they are not here", "tests/servers/get.sh kubeflow")
         return
     kubectl = ["kubectl", f"--kubeconfig={cluster.folder}/own.kubeconfig"]
     for schema in schemas:

@@ -12,6 +12,7 @@ from lib.checks import check, wait_for
 from lib.launches import Client, name_in
 from lib.servers.slurm import Slurm
 from lib.servers.sshd import Sshd
+from lib.skips import skipped
 
 SCRIPT = """
 import json, os, socket, sys, time
@@ -76,6 +77,8 @@ def main() -> None:
             with Sshd(["n01", "n02"]) as hosts:
                 pair = {"kind": "ssh", "folder": f"{root}/pair", "ssh": hosts.command, "hosts": ["n01", "n02"], "address": "127.0.0.1", "python": sys.executable}
                 spawned(Client(root / "pair-client", {"pair": pair}), root, "pair")
+        else:
+            skipped("ssh", "no sshd is installed", "tests/servers/get.sh sshd")
         if Slurm.available():
             with Slurm() as cluster:
                 # A login node that greets, and is this host.
@@ -83,6 +86,8 @@ def main() -> None:
                 (root / "login").chmod(0o755)
                 farm = {"kind": "slurm", "folder": f"{root}/farm", "partition": "main", "workers_per_node": 2, "notice": "5s", "python": sys.executable}
                 spawned(Client(root / "farm-client", {"farm": farm | {"login": "n01", "ssh": [str(root / "login")]}}, **cluster.environment), root, "farm")
+        else:
+            skipped("Slurm", "none is installed, or this user is not root", "tests/servers/get.sh slurm")
 
 
 if __name__ == "__main__":

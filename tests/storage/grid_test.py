@@ -15,6 +15,7 @@ from lib.checks import check
 from lib.runs import linac, tensors
 from lib.servers.rucio_server import Rucio
 from lib.servers.xrootd import Xrootd
+from lib.skips import skipped
 from range_server import RangeServer, Ranges
 
 TRAIN, TEST, SHOWERS = "topology-train.parquet", "topology-test.parquet", "showers-test.h5"
@@ -149,6 +150,8 @@ def main() -> None:
         copies(root, store)
         if Rucio.available():
             upload(root, store)
+        else:
+            skipped("the upload of a run", "no Rucio is installed", "tests/servers/get.sh rucio")
         tokens(root)
         away(root, store)
 
