@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -21,6 +20,7 @@
 #include "linac/base/base/error.h"
 #include "linac/base/base/log.h"
 #include "linac/base/base/redactor.h"
+#include "linac/base/base/sole_lock.h"
 #include "linac/control/launch/attempt_folder.h"
 #include "linac/control/launch/log_relay.h"
 #include "linac/control/launch/sandbox.h"
@@ -253,7 +253,7 @@ int supervise(const std::filesystem::path& root, pid_t parent) {
       return kFolderStatus;
     }
     const Descriptor lock(open(folder.lock().c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0640));
-    if (!lock || flock(lock.get(), LOCK_EX | LOCK_NB) != 0 || folder.supervisor()) {
+    if (!lock || !lock_alone(lock.get()) || folder.supervisor()) {
       log::error(fmt::format("[launch] {}: this attempt was started before", root.string()));
       return kTakenStatus;
     }
