@@ -182,7 +182,7 @@ Given give_secrets(const AttemptFolder& folder, Command& command, std::string& p
   return given;
 }
 
-Started start(const AttemptFolder& folder, Command& command, int& gate) {
+Started start(const AttemptFolder& folder, Command& command, Descriptor& gate) {
   Started refused;
   try {
     const Given given = give_secrets(folder, command, refused.problem);
@@ -197,15 +197,14 @@ Exit carry_out(const AttemptFolder& folder, Command command, pid_t parent) {
   const Signals signals;
   prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
   const auto begin = Clock::now();
-  int gate = -1;
+  Descriptor gate;
   const Started started = start(folder, command, gate);
-  Descriptor gate_owner(gate);
   Exit exit;
   exit.problem = started.problem;
   if (started.pid > 0) {
     folder.write_process(process_key(started.pid));
-    if (write(gate, "g", 1) != 1) exit.problem = "it ended before it began";
-    gate_owner.reset();
+    if (write(gate.get(), "g", 1) != 1) exit.problem = "it ended before it began";
+    gate.reset();
     Watch watch{folder, command, started.pid, signals, parent};
     if (command.view) {
       watch.sandbox = first_of_sandbox(started.told);
