@@ -13,7 +13,7 @@
 #include "linac/control/execution/record/run_places.h"
 #include "linac/control/http/files/file_response.h"
 #include "linac/control/service/handlers.h"
-#include "linac/control/service/routes/jobs.h"
+#include "linac/control/service/routes/table.h"
 #include "linac/control/service/things.h"
 
 namespace linac::service {
