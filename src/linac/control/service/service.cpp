@@ -168,7 +168,7 @@ class Service::Implementation {
         first_token_(options.authentication ? first_admin(context_.catalog, context_.visibility) : ""),
         sandboxes_(sandboxes(options, folder_)),
         warning_(warning_of(sandboxes_)),
-        scheduler_(context_.site, attempts(options, sandboxes_), launch::local_launcher(slots(options)),
+        scheduler_(context_.host, attempts(options, sandboxes_), launch::local_launcher(slots(options)),
                    other_places(options)),
         router_(routes()),
         dispatcher_([this](Method method, const std::map<std::string, std::string>& headers,
@@ -256,7 +256,7 @@ class Service::Implementation {
     settings.outputs = [this](const std::string& label) {
       const auto attempt = execution::attempt_of(label);
       if (!attempt) throw environment_error(fmt::format("[queue] '{}' is no attempt of a run", label));
-      return execution::RunPlaces(context_.site, context_.site.run(attempt->first)).outputs;
+      return execution::RunPlaces(context_.host, context_.host.run(attempt->first)).outputs;
     };
     auto launchers = sites_.launchers(settings);
     launchers[catalog::kPilots] = std::make_unique<launch::PilotLauncher>(pilots_);

@@ -192,7 +192,7 @@ struct Leased {
 
 Leased leased(Context& context, const Request& request) {
   const std::string& label = request.variable("attempt");
-  return {lease_claim(request, label), execution::RunPlaces(context.site, context.site.run(run_of(label))).outputs};
+  return {lease_claim(request, label), execution::RunPlaces(context.host, context.host.run(run_of(label))).outputs};
 }
 
 void need_file_of_run(const std::string& name) {
