@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "linac/control/catalog/catalog.h"
+#include "linac/control/catalog/curves.h"
 #include "linac/control/catalog/metrics.h"
 #include "linac/control/catalog/runs.h"
 

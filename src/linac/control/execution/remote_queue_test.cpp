@@ -10,7 +10,7 @@
 
 #include "linac/base/base/atomic_file.h"
 #include "linac/base/base/temporary_folder.h"
-#include "linac/control/catalog/metrics.h"
+#include "linac/control/catalog/curves.h"
 #include "linac/control/execution/record/run_places.h"
 #include "linac/control/execution/scheduler.h"
 #include "linac/control/execution/test_cluster.h"

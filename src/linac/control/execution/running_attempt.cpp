@@ -18,6 +18,7 @@
 #include "linac/base/base/safe_path.h"
 #include "linac/base/job/job.h"
 #include "linac/base/job/run_record.h"
+#include "linac/control/catalog/metrics.h"
 #include "linac/control/catalog/secrets.h"
 #include "linac/control/execution/news.h"
 #include "linac/control/execution/record/run_facts.h"

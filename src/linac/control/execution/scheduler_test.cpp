@@ -12,7 +12,7 @@
 #include "linac/base/base/atomic_file.h"
 #include "linac/base/base/refusal.h"
 #include "linac/base/base/temporary_folder.h"
-#include "linac/control/catalog/metrics.h"
+#include "linac/control/catalog/curves.h"
 #include "linac/control/launch/accounts.h"
 #include "linac/control/launch/local_launcher.h"
 

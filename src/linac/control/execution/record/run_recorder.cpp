@@ -10,6 +10,7 @@
 #include "linac/base/base/refusal.h"
 #include "linac/base/base/safe_path.h"
 #include "linac/base/job/run_record.h"
+#include "linac/control/catalog/metrics.h"
 #include "linac/control/catalog/runs.h"
 #include "linac/control/execution/record/run_facts.h"
 
