@@ -7,6 +7,7 @@
 #include "linac/base/base/amounts.h"
 #include "linac/base/base/error.h"
 #include "linac/base/base/shell_word.h"
+#include "linac/control/sites/abilities.h"
 #include "linac/control/sites/script/script_files.h"
 #include "linac/control/sites/scripts.h"
 #include "linac/control/sites/shell.h"
@@ -32,7 +33,7 @@ std::string cancel_words(const Record& record, const std::string& id, bool gentl
                      named + shell_word(id + ".0"));
 }
 
-class SlurmSite : public Site {
+class SlurmSite : public Site, public TakesArrays, public RunsScripts, public HasFolders {
  public:
   SlurmSite(std::string name, std::string where, SlurmSettings settings)
       : Site(std::move(name), std::move(where)), settings_(std::move(settings)) {}
@@ -46,12 +47,11 @@ class SlurmSite : public Site {
   std::string submit_array(const Array& array) const override;
   Standing standing(const Record& record) const override;
   // Each question is work for the one process that serves the whole cluster.
-  std::chrono::seconds pause() const override { return std::chrono::seconds(5); }
+  Facts facts() const override { return {.pause = std::chrono::seconds(5)}; }
   std::string cancel(const Record& record) const override;
   std::string log(const Record& record, int64_t from) const override;
   bool is_apart() const override { return !settings_.login.empty(); }
   void fetch(const Record& record, const std::string& folder) const override {
-    if (!is_apart()) return Site::fetch(record, folder);
     shell().unpack("what the script has written cannot be fetched", pack_script(record), folder);
   }
   std::vector<Shell> shells_of_run(const Record&) const override { return {shell()}; }

@@ -38,14 +38,14 @@ struct SshSettings : CommonSettings {
   }
 };
 
-class SshSite : public HostsSite {
+class SshSite : public HostsSite, public ChoosesHosts {
  public:
   SshSite(std::string name, std::string where, SshSettings settings)
       : HostsSite(std::move(name), std::move(where)), settings_(std::move(settings)) {}
   const CommonSettings& common() const override { return settings_; }
   bool is_apart() const override { return true; }
   std::vector<Finding> check(const job::Job* job) const override;
-  int workers() const override { return static_cast<int>(settings_.hosts.size()) * settings_.workers_per_host; }
+  Facts facts() const override { return {.workers = workers()}; }
 
   std::vector<std::string> hosts(const Launch& launch) const override {
     const auto count = std::min<size_t>(settings_.hosts.size(), static_cast<size_t>(launch.workers));
@@ -98,6 +98,7 @@ class SshSite : public HostsSite {
   }
 
  private:
+  int workers() const { return static_cast<int>(settings_.hosts.size()) * settings_.workers_per_host; }
   std::string address() const {
     if (!settings_.address.empty()) return settings_.address;
     const std::string& first = settings_.hosts.front();

@@ -10,6 +10,7 @@
 #include "linac/base/base/error.h"
 #include "linac/base/base/plural.h"
 #include "linac/base/base/utf8.h"
+#include "linac/control/sites/abilities.h"
 #include "linac/control/sites/kubernetes/api.h"
 #include "linac/control/sites/kubernetes/check.h"
 #include "linac/control/sites/kubernetes/kubeflow.h"
@@ -27,11 +28,12 @@ constexpr int64_t kLogBytesMax = 1 << 20;
 constexpr auto kAskAgain = std::chrono::milliseconds(250);
 constexpr auto kGoneAfterNotice = std::chrono::seconds(60);  // what the cluster may take beyond the notice
 
-class KubernetesSite : public Site {
+class KubernetesSite : public Site, public RunsPods, public RunsScripts {
  public:
   KubernetesSite(std::string name, std::string where, KubernetesSettings settings)
       : Site(std::move(name), std::move(where)), settings_(std::move(settings)) {}
   const CommonSettings& common() const override { return settings_; }
+  Facts facts() const override { return {.pause = std::chrono::seconds(2), .forgets = true}; }
 
   std::vector<PlannedStep> plan(const Launch& launch) const override {
     return {{"", manifests_yaml(kubernetes_objects(settings_, launch, secret_values()))}};
@@ -43,9 +45,7 @@ class KubernetesSite : public Site {
   std::vector<Finding> look_at_script(const Launch& launch) const override;
   std::string submit(const Launch& launch) const override;
   Standing standing(const Record& record) const override;
-  std::chrono::seconds pause() const override { return std::chrono::seconds(2); }
   std::string cancel(const Record& record) const override;
-  bool forgets() const override { return true; }
   void reopen(const Record& record) const override { cancel(record); }
   std::string log(const Record& record, int64_t from) const override;
 

@@ -14,12 +14,12 @@ namespace {
 
 constexpr int kTrialSeconds = 60;  // within the patience of a shell
 
-class MpiSite : public HostsSite {
+class MpiSite : public HostsSite, public ChoosesHosts {
  public:
   MpiSite(std::string name, std::string where, MpiSettings settings)
       : HostsSite(std::move(name), std::move(where)), settings_(std::move(settings)) {}
   const CommonSettings& common() const override { return settings_; }
-  int workers() const override { return static_cast<int>(settings_.hosts.size()) * settings_.slots; }
+  Facts facts() const override { return {.workers = workers()}; }
   bool is_apart() const override { return !settings_.login.empty(); }
   std::vector<std::string> hosts(const Launch&) const override { return all_hosts(); }
   std::vector<Finding> check(const job::Job* job) const override;
@@ -58,6 +58,8 @@ class MpiSite : public HostsSite {
   }
 
  private:
+  int workers() const { return static_cast<int>(settings_.hosts.size()) * settings_.slots; }
+
   MpiSettings settings_;
 };
 

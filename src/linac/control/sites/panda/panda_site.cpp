@@ -9,6 +9,7 @@
 
 #include "linac/base/base/error.h"
 #include "linac/base/base/utf8.h"
+#include "linac/control/sites/abilities.h"
 #include "linac/control/sites/panda/api.h"
 #include "linac/control/sites/panda/payload.h"
 #include "linac/control/sites/panda/settings.h"
@@ -23,22 +24,19 @@ using nlohmann::json;
 constexpr int kSubmitTriesMax = 4;
 constexpr auto kPause = std::chrono::milliseconds(500);  // before the second try; each one waits twice as long
 
-class PandaSite : public Site {
+class PandaSite : public Site, public KeepsRuns {
  public:
   PandaSite(std::string name, std::string where, PandaSettings settings)
       : Site(std::move(name), std::move(where)), settings_(std::move(settings)) {}
   const CommonSettings& common() const override { return settings_; }
 
-  int workers() const override { return 1; }
+  // The states of a task change within minutes, and the server is everybody's.
+  Facts facts() const override { return {.workers = 1, .pause = std::chrono::seconds(20), .carries_agents = true}; }
   std::vector<PlannedStep> plan(const Launch& launch) const override { return {{"", task_of(launch).dump(2)}}; }
   std::vector<Finding> check(const job::Job* job) const override;
-  std::vector<Finding> look_at_script(const Launch&) const override { return {}; }
   std::string own_place(const std::string& label) const override { return panda_run_data_set(settings_, label); }
-  bool carries_agents() const override { return true; }
   std::string submit(const Launch& launch) const override;
   Standing standing(const Record& record) const override;
-  // The states of a task change within minutes, and the server is everybody's.
-  std::chrono::seconds pause() const override { return std::chrono::seconds(20); }
   std::string cancel(const Record& record) const override;
   void reopen(const Record& record) const override;
   std::string log(const Record& record, int64_t from) const override;
