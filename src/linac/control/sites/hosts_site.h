@@ -13,13 +13,7 @@
 
 namespace linac::sites {
 
-std::unique_ptr<Site> make_local_site(const YAML::Node& settings, const std::string& where, const std::string& name);
-std::vector<config::Setting> local_settings();
-
-std::unique_ptr<Site> make_ssh_site(const YAML::Node& settings, const std::string& where, const std::string& name);
-std::vector<config::Setting> ssh_settings();
-
-/// What both have in common, by the workers of each host.
+/// What these sites have in common, by the workers of each host.
 class HostsSite : public Site, public RunsScripts, public HasFolders {
  public:
   using Site::Site;

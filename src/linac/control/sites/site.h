@@ -1,6 +1,7 @@
 #pragma once
 // A place that runs trainings and belongs to somebody else: what it needs to be told (sites.yaml), and what one launch
-// there is, as files and commands. A kind of site is a file with a class for this and a line in the table of kinds.cpp.
+// there is, as files and commands. A kind of site is a file with a class for this and its Kind, and its lines in
+// kinds.cpp.
 //
 // Sites are values without state beside their settings. Their calls ask the place by its own tools and may take as
 // long as its network does; several threads may call at the same time. Environment error when the place cannot be
@@ -21,6 +22,9 @@
 
 namespace linac::sites {
 
+/// "local, ssh, slurm, ... or panda", all of kinds().
+const std::string& words_of_kinds();
+
 /// What every kind of site has.
 struct CommonSettings {
   std::string kind, folder, out;
@@ -30,7 +34,7 @@ struct CommonSettings {
 
   template <class V>
   void common_fields(V& v) {
-    v("kind", kind, "local, ssh, slurm, mpi, kubernetes or panda");
+    v("kind", kind, words_of_kinds().c_str());
     v("folder", folder,
       "absolute path there: each launch gets a folder of its name in it; for slurm, mpi and kubernetes on a disk that "
       "all nodes share");

@@ -1,4 +1,11 @@
-#include "linac/control/sites/slurm.h"
+// Clusters with Slurm, by its own commands (sbatch, squeue, sacct, scancel, sinfo), here or on a login node that ssh
+// leads to. A launch is one job, or a member of an array: `srun` starts a worker for each task. A job that is
+// preempted, comes to its time limit or loses too many of its nodes has left a checkpoint, puts itself back into the
+// queue and goes on from there.
+//
+//   launch/launch.sbatch  the script, which holds no secret: on many systems others can read it
+//   launch/submitted      the job's number and when it was submitted: numbers are used again
+//   launch/log.txt        what it prints        launch/exit  how it ended
 
 #include <fmt/format.h>
 
@@ -11,6 +18,7 @@
 #include "linac/control/sites/script/script_files.h"
 #include "linac/control/sites/scripts.h"
 #include "linac/control/sites/shell.h"
+#include "linac/control/sites/site.h"
 #include "linac/control/sites/slurm_script.h"
 #include "linac/control/sites/slurm_words.h"
 
@@ -293,8 +301,6 @@ std::string SlurmSite::log(const Record& record, int64_t from) const {
       .out;
 }
 
-}  // namespace
-
 std::unique_ptr<Site> make_slurm_site(const YAML::Node& node, const std::string& where, const std::string& name) {
   SlurmSettings settings;
   config::read(node, settings, where, name + ".");
@@ -323,8 +329,11 @@ std::unique_ptr<Site> make_slurm_site(const YAML::Node& node, const std::string&
   return std::make_unique<SlurmSite>(name, where, settings);
 }
 
-std::vector<config::Setting> slurm_settings() {
-  return config::describe(SlurmSettings{});
+}  // namespace
+
+Kind slurm_kind() {
+  return {"slurm", "a cluster with Slurm, from its login node or through ssh", make_slurm_site,
+          [] { return config::describe(SlurmSettings{}); }};
 }
 
 }  // namespace linac::sites

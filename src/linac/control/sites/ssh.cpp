@@ -139,8 +139,6 @@ std::vector<Finding> SshSite::check(const job::Job* job) const {
   return all;
 }
 
-}  // namespace
-
 std::unique_ptr<Site> make_ssh_site(const YAML::Node& node, const std::string& where, const std::string& name) {
   SshSettings settings;
   config::read(node, settings, where, name + ".");
@@ -158,8 +156,10 @@ std::unique_ptr<Site> make_ssh_site(const YAML::Node& node, const std::string& w
   return std::make_unique<SshSite>(name, where, settings);
 }
 
-std::vector<config::Setting> ssh_settings() {
-  return config::describe(SshSettings{});
+}  // namespace
+
+Kind ssh_kind() {
+  return {"ssh", "hosts that you reach with ssh", make_ssh_site, [] { return config::describe(SshSettings{}); }};
 }
 
 }  // namespace linac::sites

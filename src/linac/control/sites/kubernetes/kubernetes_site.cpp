@@ -1,4 +1,7 @@
-#include "linac/control/sites/kubernetes/kubernetes_site.h"
+// Clusters of Kubernetes, by their own interface over https; kubectl is not needed. A launch is one Indexed Job and
+// what it needs (manifests.h). The Job is made first, suspended, and let go when all the rest is there and belongs to
+// it: a client that dies in between leaves something that costs nothing, that the next one finds by its name, and that
+// goes as a whole. Nothing is left at the cluster after `cancel`.
 
 #include <fmt/format.h>
 
@@ -18,6 +21,7 @@
 #include "linac/control/sites/kubernetes/rights.h"
 #include "linac/control/sites/kubernetes/words.h"
 #include "linac/control/sites/script/script_files.h"
+#include "linac/control/sites/site.h"
 
 namespace linac::sites {
 namespace {
@@ -221,8 +225,6 @@ std::string KubernetesSite::log(const Record& record, int64_t from) const {
   return piece;
 }
 
-}  // namespace
-
 std::unique_ptr<Site> make_kubernetes_site(const YAML::Node& node, const std::string& where, const std::string& name) {
   KubernetesSettings settings;
   config::read(node, settings, where, name + ".");
@@ -230,10 +232,7 @@ std::unique_ptr<Site> make_kubernetes_site(const YAML::Node& node, const std::st
   return std::make_unique<KubernetesSite>(name, where, settings);
 }
 
-std::vector<config::Setting> kubernetes_settings() {
-  return config::describe(KubernetesSettings{});
-}
-
+// What the cluster's administrator is to be asked for.
 std::string kubernetes_notes() {
   std::string text = "# Whoever launches needs these rights, in the namespace of the site:\n";
   const std::string yaml = rights_yaml();
@@ -243,6 +242,13 @@ std::string kubernetes_notes() {
     begin = end + 1;
   }
   return text;
+}
+
+}  // namespace
+
+Kind kubernetes_kind() {
+  return {"kubernetes", "a cluster of Kubernetes", make_kubernetes_site,
+          [] { return config::describe(KubernetesSettings{}); }, kubernetes_notes};
 }
 
 }  // namespace linac::sites

@@ -1,4 +1,4 @@
-#include "linac/control/sites/panda/panda_site.h"
+// Sites of the kind panda: a launch is one task of PanDA, whose name is the launch's (docs/guide/launch.md).
 
 #include <fmt/format.h>
 
@@ -15,6 +15,7 @@
 #include "linac/control/sites/panda/settings.h"
 #include "linac/control/sites/panda/task.h"
 #include "linac/control/sites/panda/words.h"
+#include "linac/control/sites/site.h"
 
 namespace linac::sites {
 namespace {
@@ -196,8 +197,6 @@ std::string PandaSite::log(const Record& record, int64_t from) const {
   return text.substr(std::min(text.size(), static_cast<size_t>(std::max<int64_t>(0, from))));
 }
 
-}  // namespace
-
 std::unique_ptr<Site> make_panda_site(const YAML::Node& node, const std::string& where, const std::string& name) {
   PandaSettings settings;
   config::read(node, settings, where, name + ".");
@@ -205,8 +204,11 @@ std::unique_ptr<Site> make_panda_site(const YAML::Node& node, const std::string&
   return std::make_unique<PandaSite>(name, where, settings);
 }
 
-std::vector<config::Setting> panda_settings() {
-  return config::describe(PandaSettings{});
+}  // namespace
+
+Kind panda_kind() {
+  return {"panda", "a grid whose jobs PanDA carries out", make_panda_site,
+          [] { return config::describe(PandaSettings{}); }};
 }
 
 }  // namespace linac::sites
