@@ -14,8 +14,8 @@ function(linac_storey name)
 endfunction()
 
 # linac_module(NAME [TORCH] [VERBS] [HTTP] [LIGHT [HOT files]] DEPS modules PRIVATE_DEPS modules LINK targets PRIVATE_LINK targets): the
-# library linac_NAME from every .cpp of the folder, and, from its *_test.cpp files, the ctest program NAME_test. A folder in it with a
-# CMakeLists.txt of its own is another module: in `launch`, the folder `sites` is `launch_sites`. A module includes only headers of its
+# library linac_NAME from every .cpp of the folder but test_*.cpp, and, from its *_test.cpp files, the ctest program NAME_test. A folder
+# in it with a CMakeLists.txt of its own is another module: in `launch`, the folder `sites` is `launch_sites`. A module includes only headers of its
 # dependencies (a test greps them); those its own headers name are DEPS, and LINK the third-party targets that they name. TORCH: its
 # sources see LibTorch, its users do not. VERBS: it parses command lines and prints, and computes nothing itself. HTTP: it serves, on
 # Asio. LIGHT: what it computes takes no time beside a step of training, but for the HOT files.
@@ -32,7 +32,7 @@ function(linac_module name)
     list(FILTER sources EXCLUDE REGEX "^${folder}/")
   endforeach()
   set(tests ${sources})
-  list(FILTER sources EXCLUDE REGEX "(_test|/main)\\.cpp$")
+  list(FILTER sources EXCLUDE REGEX "(_test|/main|/test_[a-z0-9_]*)\\.cpp$")
   list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
   list(TRANSFORM arg_DEPS PREPEND linac_)
   list(TRANSFORM arg_PRIVATE_DEPS PREPEND linac_)

@@ -16,7 +16,7 @@
 
 #include "linac/base/base/answer_within.h"
 #include "linac/base/base/error.h"
-#include "linac/train/comm/founding/store_host.h"
+#include "linac/train/comm/meeting/founding.h"
 #include "linac/train/comm/meeting/rendezvous.h"
 #include "linac/train/comm/meeting/run_key.h"
 #include "linac/train/comm/membership/view_ledger.h"
@@ -124,8 +124,8 @@ struct Worker {
 
 class Supervisor {
  public:
-  explicit Supervisor(const LocalLaunch& launch)
-      : launch_(launch), environment_(launch.environment), store_(comm::host_store("127.0.0.1")) {
+  Supervisor(const LocalLaunch& launch, const comm::Stores& stores)
+      : launch_(launch), environment_(launch.environment), store_(comm::host_store(stores, "127.0.0.1")) {
     // The workers find a key in the run's folder, where they have one.
     if (launch.views.empty() && !comm::key_of_environment())
       environment_.emplace_back(comm::kRunKeyVariable, comm::RunKey::draw().text());
@@ -181,7 +181,7 @@ class Supervisor {
     return own && others && phase_ == Phase::kRunning && !launch_.views.empty() && has_views(launch_.views, begun());
   }
 
-  bool begun() const { return !store_ || store_->founded(); }
+  bool begun() const { return !store_ || comm::founded(*store_); }
 
   bool complete() const {
     return std::any_of(ends_.begin(), ends_.end(), [](const WorkerEnd& end) { return end.status() == 0; });
@@ -335,12 +335,12 @@ class Supervisor {
 
 }  // namespace
 
-int launch_local_workers(const LocalLaunch& launch) {
+int launch_local_workers(const LocalLaunch& launch, const comm::Stores& stores) {
   if (launch.workers < 1 || launch.workers > comm::kMaxWorldSize) {
     throw user_error(fmt::format("[launch] {} workers are not from 1 to {}; correct --workers", launch.workers,
                                  comm::kMaxWorldSize));
   }
-  const auto verdict = Supervisor(launch).run();
+  const auto verdict = Supervisor(launch, stores).run();
   if (!verdict.message.empty()) write_all(STDERR_FILENO, verdict.message + "\n");
   return verdict.exit_code;
 }

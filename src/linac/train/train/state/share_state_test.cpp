@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "linac/base/base/error.h"
-#include "linac/train/comm/transport/in_process_group.h"
+#include "linac/train/comm/test_in_process_group.h"
 
 namespace linac::train {
 namespace {
