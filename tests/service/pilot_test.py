@@ -390,7 +390,8 @@ def a_hostile_agent_reaches_nothing_but_its_run(world: World) -> None:
     # A link in the run's folder, which only somebody on the service's host can make.
     [outputs] = pathlib.Path(service.folder).glob(f"artifacts/*/{run}/artifacts")
     (outputs / "images").symlink_to("/tmp")
-    assert agent.say("PUT", "files/images/x", b"evil").status in (400, 409) and not pathlib.Path("/tmp/x").exists()
+    evil = pathlib.Path(f"/tmp/linac-evil-{run}")
+    assert agent.say("PUT", f"files/images/{evil.name}", b"evil").status in (400, 409) and not evil.exists()
     (outputs / "images").unlink()
     client.run("cancel", run)
     # It does not obey; the lease runs out, and what it says then is not heard.
