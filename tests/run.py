@@ -66,7 +66,7 @@ def chosen(options: argparse.Namespace, tests: list[turns.Test]) -> tuple[list[t
 def tell_times(ran: list[results.Result], seconds: float, cpu_s: float) -> None:
     print(f"\n{len(ran)} tests in {seconds / 60:.1f} min by the clock, {cpu_s / 60:.1f} CPU min; the longest, in seconds (clock, CPU about):")
     for one in sorted(ran, key=lambda one: -one.seconds)[:15]:
-        print(f"  {one.seconds:7.1f} {one.cpu_s if one.cpu_s is not None else float('nan'):7.1f}  {one.name}")
+        print(f"  {one.seconds:7.1f} {'-' if one.cpu_s is None else f'{one.cpu_s:.1f}':>7}  {one.name}")
 
 
 def tell_skips(skips: list[results.Skip], allowed: dict[results.Skip, str]) -> int:
