@@ -8,7 +8,7 @@ DEMO_ARGS ?=
 .PHONY: help demo test test-long build install dist deb image configure deps bench format sanitize fuzz clean
 
 help:
-	@echo "make demo     train on from the generator in models/ with 2 workers, lose one on the way, and judge the showers"
+	@echo "make demo     train a generator of showers with 2 workers, lose one on the way, compare the bits, and judge the showers"
 	@echo "make test     build and run the tests: every feature, in minutes"
 	@echo "make test-long  the soaks, faults and zoos of models that take longer"
 	@echo "make build    build/linac"
@@ -48,9 +48,10 @@ deb: build
 image: deb
 	@packaging/image.py --out $(PACKAGES)
 
+# What computes alone: the control plane is another program.
 demo: configure
-	@cmake --build $(BUILD) --parallel $(JOBS) --target linac
-	@ln -sfn $(PRESET)/bin/linac build/linac
+	@cmake --build $(BUILD) --parallel $(JOBS) --target linac_compute
+	@ln -sfn $(PRESET)/bin/linac-compute build/linac-compute
 	@rm -rf $(DEMO_OUT)
 	@examples/demo.py $(DEMO_OUT) $(DEMO_ARGS)
 
@@ -78,7 +79,7 @@ bench: build
 # Tests of the modules that read foreign bytes, compute on pointers or start threads. Those on LibTorch are left out: its
 # libraries are not instrumented, and the control plane's: what it reads of strangers runs under both in its fuzz targets.
 SANITIZER ?= asan
-SANITIZED := base stacks net weights expression storage job data graph keras kernels chain physics
+SANITIZED := base stacks net weights expression storage job data graph keras kernels primaries chain physics
 sanitize: deps
 	@cmake --preset $(SANITIZER) >/dev/null
 	@cmake --build build/$(SANITIZER) --parallel $(JOBS) --target $(SANITIZED:%=%_test)

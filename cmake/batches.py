@@ -14,6 +14,8 @@ import pathlib
 import re
 import sys
 
+# Headers of others that take a second or more to read and are in no precompiled set: sources that need them belong together.
+SLOW = re.compile(r"^#include <((?:arrow|parquet|Eigen|torch/(?:script|nn|csrc/jit)|boost/(?:math|random)|LBFGSB|yaml-cpp|regex))\b", re.M)
 TEXTS = re.compile(r'R"(\w*)\(.*?\)\1"|//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|(?<!\w)\'(?:\\.|[^\'\\\n])*\'', re.S)
 
 
@@ -80,7 +82,7 @@ class Header:
     def __init__(self, path: str):
         text = read(path)
         code = without_texts(text)
-        self.includes, self.namespaces = includes(text), namespaces(code)
+        self.includes, self.namespaces, self.slow = includes(text), namespaces(code), set(SLOW.findall(text))
         self.names = set()
         for line in code.splitlines():
             if match := re.match(r"(?:struct|class|enum class|enum)\s+(\w+)", line) or re.match(r"[^\s#].*?\b(\w+)\(", line):
@@ -120,6 +122,7 @@ class Source:
         root = path[:path.rindex("/linac/")]
         own = namespaces(code)
         headers = frozenset().union(*(reached(root, name) for name in includes(text)))
+        self.slow = sorted(set(SLOW.findall(text)).union(*(header(root, one).slow for one in headers)))
         self.declared = {name for one in headers if header(root, one).namespaces & own for name in header(root, one).names}
 
     def harms(self, other: "Source") -> bool:
@@ -147,9 +150,9 @@ class Batch:
 
 
 def batches_of(paths: list, lines_max: int) -> list[Batch]:
-    """Each source into the first batch that takes it, the largest first."""
+    """Each source into the first batch that takes it: those with slow headers first, by which ones, and of them the largest."""
     batches = []
-    for source in sorted(map(Source, sorted(paths)), key=lambda source: -source.lines):
+    for source in sorted(map(Source, sorted(paths)), key=lambda source: (not source.slow, source.slow, -source.lines)):
         batch = next((b for b in batches if b.takes(source, lines_max)), None)
         if batch is None:
             batches.append(batch := Batch())
@@ -159,7 +162,7 @@ def batches_of(paths: list, lines_max: int) -> list[Batch]:
 
 def main() -> int:
     lines_max = int(sys.argv[1])
-    pairs = [line.split(" ", 1) for line in read(sys.argv[2]).splitlines()]
+    pairs = sorted(line.split(" ", 1) for line in read(sys.argv[2]).splitlines())
     for target, group in itertools.groupby(pairs, key=lambda pair: pair[0]):
         for i, batch in enumerate(batches_of([path for _, path in group], lines_max)):
             if len(batch.sources) > 1:

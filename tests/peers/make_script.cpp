@@ -1,7 +1,8 @@
 // Writes small TorchScript modules for fit_test.py: make_script FOLDER -> linear.pt, random.pt; and for
 // gan_test.py generator.pt, discriminator.pt.
 
-#include <torch/script.h>
+#include <torch/csrc/jit/api/module.h>
+#include <torch/types.h>
 
 #include <filesystem>
 #include <string>

@@ -1,8 +1,8 @@
 // Computes a .pt2 by PyTorch's own reader in C++, for pt2_test.py: run_pt2 FILE INPUT EXTENT... OUTPUT. INPUT and
 // OUTPUT hold floats.
 
+#include <ATen/ATen.h>
 #include <torch/nativert/ModelRunnerHandle.h>
-#include <torch/torch.h>
 
 #include <cstdlib>
 #include <fstream>

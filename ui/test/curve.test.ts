@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { extended, joined, numberFromJson, stretchOf, type Point, type Stretch } from "../src/curves/curve.ts";
+import { numberFromJson } from "../src/api/json.ts";
+import type { Point, Stretch } from "../src/api/types.ts";
+import { extended, joined, stretchOf } from "../src/curves/curve.ts";
 
 const point = (step: number, value: number): Point => ({ step, time: 1000 + step, value });
 const total = (curve: readonly Stretch[]) => curve.reduce((sum, stretch) => sum + stretch.count, 0);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Stretch } from "../src/curves/curve.ts";
+import type { Stretch } from "../src/api/types.ts";
 import { band, familyOf, grouped } from "../src/curves/groups.ts";
 import { lines, type Curve, type Drawing } from "../src/curves/lines.ts";
 import { smoothed, weightOfSlider } from "../src/curves/smoothing.ts";

@@ -16,3 +16,11 @@ export type Measures = Record<string, number | Record<string, number>>;
 const numbers = (json: Json): Record<string, number> => Object.fromEntries(Object.entries(json).map(([name, value]) => [name, number(value)]));
 export const measures = (value: unknown): Measures =>
   Object.fromEntries(Object.entries(object(value)).map(([name, one]) => [name, typeof one === "object" ? numbers(object(one)) : number(one)]));
+
+/** Numbers as the API writes them: JSON has no NaN and no infinities. */
+export function numberFromJson(value: unknown): number {
+  if (typeof value === "number") return value;
+  if (value === "Infinity") return Infinity;
+  if (value === "-Infinity") return -Infinity;
+  return NaN;
+}

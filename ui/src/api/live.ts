@@ -1,8 +1,8 @@
 // News of a run as they come. A browser keeps six connections to a server, so only the first few runs are listened to and the
 // others are asked for again every few seconds: the caller sees no difference but the delay.
 
-import type { Point } from "../curves/curve.ts";
 import { pointsOfEvent } from "./tracking.ts";
+import type { Point } from "./types.ts";
 
 export interface News {
   points?: (points: Map<string, Point[]>) => void;

@@ -1,11 +1,10 @@
 // The service's records as the pages know them (types.ts). Values that are missing get a harmless default: a page that shows
 // less is better than none.
 
-import { numberFromJson, type Point, type Stretch } from "../curves/curve.ts";
 import { getJson, send, setCsrf, url } from "./client.ts";
-import { integer, list, object, text, texts, type Json } from "./json.ts";
+import { integer, list, numberFromJson, object, text, texts, type Json } from "./json.ts";
 import { visibilityOf } from "./visibility.ts";
-import type { DataSet, Experiment, Me, Metric, Page, Run, RunDetail, State, Transition } from "./types.ts";
+import type { DataSet, Experiment, Me, Metric, Page, Point, Run, RunDetail, State, Stretch, Transition } from "./types.ts";
 
 function metric(key: string, json: Json): Metric {
   return {

@@ -16,6 +16,26 @@ export interface Metric {
   max: number;
 }
 
+/** Of a curve that the server has thinned for drawing: some steps, with the smallest, largest and last of its finite values. NaN in
+ * `min`, `max` and `value`: none of its values was finite. */
+export interface Stretch {
+  first: number; // step
+  last: number;
+  time: number; // ms since 1970, of the last point
+  count: number;
+  notFinite: number;
+  min: number;
+  max: number;
+  value: number; // of the last finite point
+}
+
+/** Of a curve. */
+export interface Point {
+  step: number;
+  time: number;
+  value: number;
+}
+
 export interface Run {
   id: string;
   experiment: string;

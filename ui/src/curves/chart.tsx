@@ -2,12 +2,12 @@
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { curves as loadCurves } from "../api/tracking.ts";
-import type { Run } from "../api/types.ts";
+import type { Point, Run, Stretch } from "../api/types.ts";
 import { number } from "../format.ts";
 import { Failure } from "../parts/basics.tsx";
 import { Plot } from "../parts/plot.tsx";
 import { saveLines, savePicture } from "./export.ts";
-import { extended, type Point, type Stretch } from "./curve.ts";
+import { extended } from "./curve.ts";
 import type { LiveFeed } from "./feed.ts";
 import { lines, type Drawing } from "./lines.ts";
 

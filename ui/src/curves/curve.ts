@@ -1,30 +1,6 @@
-// A curve as the server thins it for drawing: stretches of steps, each with the smallest, largest and last of its finite values.
-// NaN in min, max and last: none of the stretch's values was finite. Pure; nothing here knows of pages.
+// Curves as the server thins them for drawing (api/types.ts), put together with what arrives live. Pure; nothing here knows of pages.
 
-export interface Stretch {
-  first: number; // step
-  last: number;
-  time: number; // ms since 1970, of the last point
-  count: number;
-  notFinite: number;
-  min: number;
-  max: number;
-  value: number; // of the last finite point
-}
-
-export interface Point {
-  step: number;
-  time: number;
-  value: number;
-}
-
-/** Numbers as the API writes them: JSON has no NaN and no infinities. */
-export function numberFromJson(value: unknown): number {
-  if (typeof value === "number") return value;
-  if (value === "Infinity") return Infinity;
-  if (value === "-Infinity") return -Infinity;
-  return NaN;
-}
+import type { Point, Stretch } from "../api/types.ts";
 
 export function stretchOf(point: Point): Stretch {
   const finite = Number.isFinite(point.value);

@@ -1,8 +1,7 @@
 // The news of the runs on a page, handed to the charts that show them.
 
-import type { Point } from "./curve.ts";
 import { follow } from "../api/live.ts";
-import { ended, type Run } from "../api/types.ts";
+import { ended, type Point, type Run } from "../api/types.ts";
 
 export interface Listener {
   points: (run: string, points: readonly Point[]) => void;

@@ -1,6 +1,6 @@
 // From curves to what is drawn: lines with their envelopes, bands of groups, marks where values were not finite. Pure.
 
-import type { Stretch } from "./curve.ts";
+import type { Stretch } from "../api/types.ts";
 import { band } from "./groups.ts";
 import { smoothed } from "./smoothing.ts";
 

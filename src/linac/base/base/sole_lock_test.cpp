@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cerrno>
 #include <thread>
 
@@ -41,6 +42,41 @@ TEST_F(SoleLockTest, WaitsForOneWhoIsAboutToEnd) {
     first.reset();
   });
   EXPECT_TRUE(lock_alone(second.get(), milliseconds(60000)));
+}
+
+TEST_F(SoleLockTest, TriesOnce) {
+  Descriptor first = open();
+  const Descriptor second = open();
+  EXPECT_TRUE(try_lock_alone(first.get()));
+  EXPECT_FALSE(try_lock_alone(second.get()));
+  EXPECT_EQ(errno, EWOULDBLOCK);
+  unlock(first.get());
+  EXPECT_TRUE(try_lock_alone(second.get()));
+}
+
+TEST_F(SoleLockTest, WaitsForAsLongAsItTakes) {
+  Descriptor first = open();
+  const Descriptor second = open();
+  ASSERT_TRUE(try_lock_alone(first.get()));
+  std::atomic<bool> gone = false;
+  std::jthread ends([&] {
+    std::this_thread::sleep_for(milliseconds(100));
+    gone = true;
+    first.reset();
+  });
+  EXPECT_TRUE(lock_alone(second.get(), kForever));
+  EXPECT_TRUE(gone);
+}
+
+TEST_F(SoleLockTest, SharedIsNotAlone) {
+  const Descriptor first = open(), second = open(), third = open();
+  EXPECT_TRUE(try_lock_shared(first.get()));
+  EXPECT_TRUE(try_lock_shared(second.get()));
+  EXPECT_FALSE(try_lock_alone(third.get()));
+  unlock(first.get());
+  unlock(second.get());
+  EXPECT_TRUE(try_lock_alone(third.get()));
+  EXPECT_FALSE(try_lock_shared(first.get()));
 }
 
 TEST_F(SoleLockTest, WaitsForNoOtherReason) {

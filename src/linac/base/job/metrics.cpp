@@ -3,15 +3,25 @@
 #include <algorithm>
 
 namespace linac::job {
+namespace {
+
+const Metric* find(std::string_view name) {
+  const auto found = std::ranges::find(metrics(), name, &Metric::name);
+  return found == metrics().end() ? nullptr : &*found;
+}
+
+}  // namespace
 
 const std::vector<Metric>& metrics() {
   using enum Better;
   using enum Metric::Of;
   using enum Metric::InKeras;
+  using enum Metric::From;
+  using enum Metric::Targets;
   static const std::vector<Metric> table{
-      {"accuracy", kHigher, kFit, kYes},
-      {"top_k_accuracy", kHigher, kFit},
-      {"auc", kHigher, kFit},
+      {"accuracy", kHigher, kFit, kYes, kEvents, kClassNumbers},
+      {"top_k_accuracy", kHigher, kFit, kNo, kEvents, kClassNumbers},
+      {"auc", kHigher, kFit, kNo, kAllScores, kClassNumbers},
       {"precision", kHigher, kFit, kYes},
       {"recall", kHigher, kFit, kYes},
       {"f1_score", kHigher, kFit, kYes},
@@ -57,9 +67,18 @@ std::vector<std::string> fit_metrics() {
 }
 
 bool keras_has_metric(std::string_view name) {
-  const auto is_it = [&](const Metric& metric) { return metric.name == name; };
-  const auto found = std::find_if(metrics().begin(), metrics().end(), is_it);
-  return found != metrics().end() && found->in_keras == Metric::InKeras::kYes;
+  const Metric* metric = find(name);
+  return metric != nullptr && metric->in_keras == Metric::InKeras::kYes;
+}
+
+bool is_of_all_scores(std::string_view name) {
+  const Metric* metric = find(name);
+  return metric != nullptr && metric->from == Metric::From::kAllScores;
+}
+
+bool takes_class_numbers(std::string_view name) {
+  const Metric* metric = find(name);
+  return metric != nullptr && metric->targets == Metric::Targets::kClassNumbers;
 }
 
 std::optional<Better> better_of(std::string_view measure) {

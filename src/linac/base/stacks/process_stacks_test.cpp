@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "linac/base/base/thread_facts.h"
-#include "linac/base/stacks/waiting_threads.h"
+#include "linac/base/stacks/test_threads.h"
 
 namespace linac::stacks {
 namespace {

@@ -4,27 +4,14 @@
 #include <stdexcept>
 #include <string>
 
+#include "linac/cli/common/verbs.h"
+
 namespace linac::cli {
 namespace {
 
-constexpr ComputeVerb kVerbs[] = {
-    {"train", "Trains the model of a job file"},
-    {"check", "Says whether a job would run and what it needs, before it costs anything"},
-    {"generate", "Makes showers with a trained generator"},
-    {"predict", "Computes every output of a Keras model for events in files"},
-    {"evaluate", "Scores of a model's predictions on labelled events: table, report"},
-    {"report", "Where the time and the money of a run went: efficiency, workers, cost"},
-    {"validate", "Compares showers with Monte Carlo: figures, report, gate"},
-    {"simulate",
-     "Makes electron showers in a sampling calorimeter by a fast parametrised simulation (Grindhammer and Peters, "
-     "hep-ex/0001020)"},
-    {"data", "Looks into data files, verifies, copies, converts and splits them"},
-    {"cache", "What lies in the cache folder: lists, removes and verifies it"},
-    {"export", "Writes a trained network for other programs, for Keras or as ONNX"},
-    {"models", "The catalog of models at a service: versions, aliases, stages, files"},
-    {"bench", "Measures this machine with this program"},
-    {"version", "What this program is made of and the instruction set it found"},
-};
+#define LINAC_ROW(name, summary) {#name, summary},
+constexpr ComputeVerb kVerbs[] = {LINAC_VERBS(LINAC_ROW, LINAC_NO_VERB)};
+#undef LINAC_ROW
 
 const ComputeVerb* find(std::string_view name) {
   const auto* found = std::ranges::find(kVerbs, name, &ComputeVerb::name);

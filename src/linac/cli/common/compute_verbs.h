@@ -1,6 +1,6 @@
 #pragma once
-// Names and summaries of the verbs that `linac-compute` carries out. `linac` shows them in its help without starting
-// it: loading LibTorch takes a quarter of a second.
+// Names and summaries of the verbs that `linac-compute` carries out, of the table in verbs.h. `linac` shows them in its
+// help without starting it: loading LibTorch takes a quarter of a second.
 
 #include <CLI/CLI.hpp>
 #include <span>

@@ -11,6 +11,7 @@
 
 #include "linac/base/base/error.h"
 #include "linac/cli/compute/bench_measure.h"
+#include "linac/train/comm/c10d/c10d_store.h"
 #include "linac/train/comm/group.h"
 #include "linac/train/comm/meeting/rendezvous.h"
 #include "linac/train/comm/replica_sum.h"

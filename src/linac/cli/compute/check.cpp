@@ -112,7 +112,7 @@ void run_check(const CheckOptions& options) {
   job::Job lone = job;
   lone.train.replicas = lone.workers = 1;
   lone.train.discriminator_first = 0;  // the step to try is that of both networks
-  const auto group = comm::make_group({}, {});
+  const auto group = comm::make_lone_group();
   train::PhaseClock clock;
   const auto loop = train::make_loop(lone, *group, 1, clock, whole.file.get());
   whole.file.reset();

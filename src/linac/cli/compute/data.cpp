@@ -19,7 +19,7 @@
 #include "linac/io/data/column_scaling.h"
 #include "linac/io/data/dataset.h"
 #include "linac/io/data/event_table.h"
-#include "linac/io/data/formats/file_format.h"
+#include "linac/io/data/formats/table.h"
 #include "linac/io/data/formats/table_reader.h"
 #include "linac/io/storage/output.h"
 #include "linac/io/storage/source.h"

@@ -36,8 +36,8 @@ Attributes need_trained(const trained::ShowerGenerator& generator, const Primari
     log::warn(fmt::format("{} does not know the energies and angles that it was trained on", generator.source()));
     return {{"trained_on", "not known"}};
   }
-  const std::string range = weights::to_string(*generator.range());
-  const std::string beyond = weights::beyond(*generator.range(), primaries.energy_gev, primaries.theta);
+  const std::string range = primaries::to_string(*generator.range());
+  const std::string beyond = primaries::beyond(*generator.range(), primaries.energy_gev, primaries.theta);
   if (beyond.empty()) return {{"trained_on", range}};
   if (!extrapolate) {
     throw user_error(

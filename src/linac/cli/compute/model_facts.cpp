@@ -61,13 +61,13 @@ void introspect(const models::Predictor& network, const fs::path& file) {
 // A cell_chain is drawn from: two showers from the middle of its training.
 ModelFacts chain_facts(const fs::path& file) {
   const trained::ShowerGenerator generator(file);
-  const auto middle = [&](auto weights::TrainedRange::*member, double otherwise) {
+  const auto middle = [&](auto primaries::TrainedRange::*member, double otherwise) {
     if (!generator.range()) return static_cast<float>(otherwise);
     const auto& range = *generator.range().*member;
     return static_cast<float>((range.low + range.high) / 2);
   };
-  const std::vector<float> energy(kSampleEvents, middle(&weights::TrainedRange::energy_gev, 50)),
-      theta(kSampleEvents, middle(&weights::TrainedRange::theta_rad, M_PI / 2));
+  const std::vector<float> energy(kSampleEvents, middle(&primaries::TrainedRange::energy_gev, 50)),
+      theta(kSampleEvents, middle(&primaries::TrainedRange::theta_rad, M_PI / 2));
   const std::vector<float> cells = generator.make(energy, theta, 1, 0);
   if (!std::ranges::all_of(cells, [](float cell) { return std::isfinite(cell); }) ||
       std::ranges::none_of(cells, [](float cell) { return cell > 0; })) {
@@ -78,7 +78,7 @@ ModelFacts chain_facts(const fs::path& file) {
   const EventShape shape = generator.shape();
   const json one = json::array({1}), inputs{{{"name", "energy"}, {"shape", one}}, {{"name", "theta"}, {"shape", one}}},
              outputs{{{"name", "ECAL"}, {"shape", {shape.x, shape.y, shape.z}}}};
-  const std::string trained_on = generator.range() ? weights::to_string(*generator.range()) : "not known";
+  const std::string trained_on = generator.range() ? primaries::to_string(*generator.range()) : "not known";
   return {.file = file,
           .tags = {{"linac.inputs", inputs.dump()},
                    {"linac.outputs", outputs.dump()},

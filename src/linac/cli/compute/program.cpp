@@ -10,20 +10,9 @@ namespace linac::cli {
 int run_command_line(int argc, char** argv) {
   clouds::provide();
   const auto app = parser();
-  add_train_verb(*app);
-  add_check_verb(*app);
-  add_generate_verb(*app);
-  add_predict_verb(*app);
-  add_evaluate_verb(*app);
-  add_report_verb(*app);
-  add_simulate_verb(*app);
-  add_validate_verb(*app);
-  add_data_verb(*app);
-  add_cache_verb(*app);
-  add_export_verb(*app);
-  add_models_verb(*app);
-  add_bench_verb(*app);
-  add_version_verb(*app);
+#define LINAC_ADD(name, summary) add_##name##_verb(*app);
+  LINAC_VERBS(LINAC_ADD, LINAC_NO_VERB)
+#undef LINAC_ADD
   return run(*app, argc, argv,
              [](std::string_view what, int exit_status) { launch::report_worker_error(what, exit_status); });
 }

@@ -46,7 +46,7 @@ int replicas_at_once(const job::Job& job) {
 plan::Step planned_step(const std::string& file, std::vector<std::string> overrides, int replicas, double step_s) {
   const trained::CompiledJob whole = job_of_a_host(file, std::move(overrides), replicas);
   const job::Job& job = whole.job;
-  const auto group = comm::make_group({}, {});
+  const auto group = comm::make_lone_group();
   train::PhaseClock clock;
   const auto loop = train::make_loop(job, *group, 1, clock, whole.file.get());
   const train::TrainState state = loop->initial_state();

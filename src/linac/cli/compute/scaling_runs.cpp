@@ -1,7 +1,6 @@
 #include "linac/cli/compute/scaling_runs.h"
 
 #include <fmt/format.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,7 +13,7 @@
 #include "linac/base/base/atomic_file.h"
 #include "linac/base/base/error.h"
 #include "linac/base/base/signals.h"
-#include "linac/train/workers/child_process.h"
+#include "linac/train/workers/worker_process.h"
 
 namespace linac::cli {
 namespace {
@@ -35,40 +34,33 @@ class Training {
                      fmt::format("train.max_steps={}", run.steps), "train.epochs=1000000", "data.test=[]",
                      "data.validation_split=0", "checkpoint.every_epochs=0", "checkpoint.every_minutes=0",
                      "checkpoint.best_by=loss", "distribution.balance=false"});
-    launch::ChildCommand command;
+    launch::WorkerCommand command;
     command.program = "/proc/self/exe";
     command.argv = {"linac", "train", run.job, "--out", folder_.string(), "--workers", std::to_string(workers)};
     for (const std::string& setting : settings) command.argv.insert(command.argv.end(), {"--set", setting});
     // A lone worker takes as many cores as it would have beside the others.
     command.environment = {{"LOCAL_WORLD_SIZE", std::to_string(local_workers)}};
     command.output = launch::Output::kCapture;
-    child_ = launch::start_child(command);
+    child_ = launch::start_worker_process(command);
   }
   ~Training() {
-    if (child_.pid > 0) {
-      kill(child_.pid, SIGTERM);
-      waitpid(child_.pid, nullptr, 0);
-    }
+    if (!child_.child.runs()) return;
+    child_.child.send(SIGTERM);
+    child_.child.wait();
   }
-  Training(Training&& other) noexcept
-      : folder_(std::move(other.folder_)),
-        child_(std::exchange(other.child_, launch::ChildProcess())),
-        output_(std::move(other.output_)),
-        seen_(other.seen_),
-        steps_(std::move(other.steps_)) {}
+  Training(Training&&) = default;
   Training& operator=(Training&&) = delete;
 
   // False once it has ended. Error if it has failed.
   bool look() {
     take_output();
     count_steps();
-    int status = 0;
-    if (child_.pid == 0) return false;
-    if (waitpid(child_.pid, &status, WNOHANG) == 0) return true;
-    child_.pid = 0;
+    if (!child_.child.runs()) return false;
+    const auto end = child_.child.ended();
+    if (!end) return true;
     take_output();
     count_steps();
-    if (status != 0) {
+    if (!end->well()) {
       const size_t from = output_.size() - std::min(output_.size(), kShownBytes);
       throw environment_error(fmt::format("[bench] the training in {} failed; its last words:\n{}", folder_.string(),
                                           output_.substr(from)));
@@ -102,7 +94,7 @@ class Training {
   }
 
   std::filesystem::path folder_;
-  launch::ChildProcess child_;
+  launch::WorkerProcess child_;
   std::string output_;
   std::streamoff seen_ = 0;
   std::vector<Clock::time_point> steps_;

@@ -30,6 +30,7 @@
 #include "linac/io/storage/storage.h"
 #include "linac/io/storage/store.h"
 #include "linac/model/models/torch_threads.h"
+#include "linac/train/comm/c10d/c10d_store.h"
 #include "linac/train/comm/group.h"
 #include "linac/train/comm/meeting/rendezvous.h"
 #include "linac/train/comm/membership/view_ledger.h"
@@ -402,7 +403,7 @@ int start_workers(const TrainOptions& options, const job::Job& job, const std::f
   launch.may_leave = job.distribution.on_sigterm == "leave";
   launch.join_argv = arguments;
   launch.join_argv.insert(launch.join_argv.end(), {"--join", folder.string()});
-  return launch::launch_local_workers(launch);
+  return launch::launch_local_workers(launch, comm::c10d_stores());
 }
 
 void run_train(const TrainOptions& options) {

@@ -28,7 +28,9 @@ constexpr size_t kVerdictsShown = 12;
 
 struct ValidateOptions {
   std::vector<std::string> reference, training;
+  std::vector<std::string> beside;  // NAME=SAMPLE
   std::string sample, out, gate;
+  std::string reference_name = "Monte Carlo", sample_name = "sample";
   data::Fields fields;
   validate::ValidationOptions validation;
   bool json = false, no_classifiers = false;
@@ -40,10 +42,22 @@ bool is_shower_file(const std::string& name) {
   return false;
 }
 
-std::unique_ptr<const validate::ShowerSource> open_sample(const ValidateOptions& options,
+std::unique_ptr<const validate::ShowerSource> open_sample(const std::string& sample, const ValidateOptions& options,
                                                           const validate::ShowerSource& reference) {
-  if (is_shower_file(options.sample)) return validate::open_showers({options.sample}, options.fields);
-  return validate::generate_like(options.sample, reference, options.validation.seed, options.validation.threads);
+  if (is_shower_file(sample)) return validate::open_showers({sample}, options.fields);
+  return validate::generate_like(sample, reference, options.validation.seed, options.validation.threads);
+}
+
+struct Beside {
+  std::string name;
+  std::unique_ptr<const validate::ShowerSource> showers;
+};
+
+Beside open_beside(const std::string& text, const ValidateOptions& options, const validate::ShowerSource& reference) {
+  const size_t equals = text.find('=');
+  if (equals == 0 || equals == std::string::npos || equals + 1 == text.size())
+    throw user_error(fmt::format("[validate] --beside {} is not NAME=SAMPLE, as 3DGAN=models/3dgan-clic.keras", text));
+  return {text.substr(0, equals), open_sample(text.substr(equals + 1), options, reference)};
 }
 
 report::ShowerReport make_report(const ValidateOptions& options, const validate::ShowerSource& reference,
@@ -51,8 +65,8 @@ report::ShowerReport make_report(const ValidateOptions& options, const validate:
                                  const physics::Gate& gate) {
   report::ShowerReport report;
   report.title = fmt::format("{} against {}", sample.name(), reference.name());
-  report.reference_name = "Monte Carlo";
-  report.sample_name = "sample";
+  report.reference_name = options.reference_name;
+  report.sample_name = options.sample_name;
   report.reference = found.reference.get();
   report.sample = found.sample.get();
   report.hit_threshold_gev = options.validation.hit_threshold_gev;
@@ -133,11 +147,18 @@ void run_validate(ValidateOptions options) {
   }
   options.validation.threads = usable_cores();
   const auto reference = validate::open_showers(options.reference, options.fields);
-  const auto sample = open_sample(options, *reference);
+  const auto sample = open_sample(options.sample, options, *reference);
+  std::vector<Beside> beside;
+  for (const std::string& text : options.beside) beside.push_back(open_beside(text, options, *reference));
   std::unique_ptr<const validate::ShowerSource> training;
   if (!options.training.empty()) training = validate::open_showers(options.training, options.fields);
   const validate::Validation found = validate::validate(*reference, *sample, training.get(), options.validation);
-  const report::ShowerReport report = make_report(options, *reference, *sample, found, gate);
+  report::ShowerReport report = make_report(options, *reference, *sample, found, gate);
+  std::vector<std::unique_ptr<const physics::Sample>> others;
+  for (size_t i = 0; i < beside.size(); ++i) {
+    others.push_back(validate::read_beside(*beside[i].showers, *reference, options.validation));
+    report.beside.push_back({beside[i].name, others.back().get()});
+  }
   const std::filesystem::path folder = options.out;
   storage::need_local_folder(folder, "validate");
   write_report(folder, report);
@@ -164,6 +185,10 @@ void add_validate_verb(CLI::App& app) {
                    "then generates them at the reference's energies and angles")
       ->required();
   verb->add_option("--train", options->training, "what the model was trained on, to look for memorised showers");
+  verb->add_option("--beside", options->beside,
+                   "NAME=SAMPLE: showers that the pictures show beside the two, of what --sample takes; not judged");
+  verb->add_option("--reference-name", options->reference_name, "what report and pictures call the reference");
+  verb->add_option("--sample-name", options->sample_name, "what they call the sample");
   verb->add_option("--out", options->out, "folder for report.html, report.json and the pictures")->required();
   verb->add_option("--gate", options->gate,
                    "limits that must hold, a YAML file; a failed gate exits with status 7, one that cannot judge for "
@@ -183,6 +208,9 @@ void add_validate_verb(CLI::App& app) {
   verb->footer(
       "Examples:\n"
       "  linac validate --reference data/showers-test.h5 --sample generated.h5 --out report\n"
+      "  linac validate --reference data/showers-test.h5 --sample models/cell_chain-clic.chain --sample-name "
+      "cell_chain \\\n"
+      "      --beside 3DGAN=models/3dgan-clic.keras --out report\n"
       "  linac validate --reference data/showers-test.h5 --sample runs/demo --train data/showers-train.h5 \\\n"
       "      --gate examples/gates/fast-simulation.yaml --out report");
   verb->callback([options] { run_validate(*options); });

@@ -5,22 +5,13 @@
 #include <CLI/CLI.hpp>
 
 #include "linac/cli/common/compute_verbs.h"
+#include "linac/cli/common/verbs.h"
 
 namespace linac::cli {
 
-void add_train_verb(CLI::App& app);
-void add_check_verb(CLI::App& app);
-void add_generate_verb(CLI::App& app);
-void add_predict_verb(CLI::App& app);
-void add_simulate_verb(CLI::App& app);
-void add_data_verb(CLI::App& app);
-void add_cache_verb(CLI::App& app);
-void add_export_verb(CLI::App& app);
-void add_bench_verb(CLI::App& app);
-void add_validate_verb(CLI::App& app);
-void add_evaluate_verb(CLI::App& app);
-void add_report_verb(CLI::App& app);
-void add_models_verb(CLI::App& app);
-void add_version_verb(CLI::App& app);
+// void add_NAME_verb(CLI::App& app), of each in the table
+#define LINAC_DECLARE(name, summary) void add_##name##_verb(CLI::App& app);
+LINAC_VERBS(LINAC_DECLARE, LINAC_NO_VERB)
+#undef LINAC_DECLARE
 
 }  // namespace linac::cli

@@ -5,6 +5,7 @@
 #include "linac/base/base/error.h"
 #include "linac/cli/control/launched.h"
 #include "linac/cli/control/verbs.h"
+#include "linac/control/sites/abilities.h"
 #include "linac/control/sites/arrays.h"
 #include "linac/control/sites/sites_file.h"
 
@@ -22,7 +23,7 @@ void run_array(const LaunchOptions& options, const sites::Site& site) {
     throw user_error(fmt::format("[launch] {}: is for one job; `linac logs -f {}:NAME` follows one of several",
                                  options.follow ? "--follow" : "--as", options.site));
   const sites::Array array = sites::make_array(site, options.wishes);
-  if (options.dry_run) return print_plan(site.plan_array(array));
+  if (options.dry_run) return print_plan(sites::arrays_of(site).plan_array(array));
   for (const sites::Started& one : sites::start_array(site, array, !options.wishes.each.name.empty()))
     print_started(one, true);
 }
@@ -36,7 +37,8 @@ void run_launch(const LaunchOptions& options) {
   sites::Wishes wishes = options.wishes.each;
   wishes.job = options.wishes.jobs.front();
   const sites::Launch launch = sites::make_launch(*site, wishes);
-  if (options.dry_run) return print_plan(options.as.empty() ? site->plan(launch) : site->plan_as(launch, options.as));
+  if (options.dry_run)
+    return print_plan(options.as.empty() ? site->plan(launch) : sites::plan_as(*site, launch, options.as));
   const sites::Started started = sites::start(*site, launch, !wishes.name.empty());
   print_started(started, options.follow);
   if (!options.follow) return;

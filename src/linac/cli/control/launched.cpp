@@ -12,6 +12,7 @@
 #include "linac/base/base/plural.h"
 #include "linac/base/base/text_table.h"
 #include "linac/control/client/runs.h"
+#include "linac/control/sites/abilities.h"
 #include "linac/control/sites/record.h"
 #include "linac/control/sites/sites_file.h"
 
@@ -159,7 +160,7 @@ int print_launch_log(const LaunchName& name, int64_t from, bool follow) {
       if (!follow || error.code() != ErrorCode::kEnvironment || ++away >= kAwayMax) throw;
       if (away == 1) log::warn(fmt::format("{}; waiting for it", error.what()));
     }
-    std::this_thread::sleep_for(site->pause());
+    std::this_thread::sleep_for(site->facts().pause);
   }
 }
 
@@ -167,9 +168,9 @@ void cancel_launch(const LaunchName& name) {
   sites::KeptLaunch kept = sites::find_launch(name.site, name.label, true);
   const auto site = sites::find_site(name.site, kept.record.changes);
   // Before it is forgotten: one that had come to its end is only tidied up.
-  const auto before = site->forgets() ? asked_standing(*site, kept).state : job::RunState::kRunning;
+  const auto before = site->facts().forgets ? asked_standing(*site, kept).state : job::RunState::kRunning;
   fmt::print("{}:{}  {}\n", name.site, kept.record.label, site->cancel(kept.record));
-  if (site->forgets() && before != job::RunState::kLost)
+  if (site->facts().forgets && before != job::RunState::kLost)
     keep_end(kept, job::ended(before) ? before : job::RunState::kCancelled);
 }
 
@@ -186,7 +187,8 @@ void delete_launch(const LaunchName& name) {
     const auto until = std::chrono::steady_clock::now() + kPatience;
     do {
       if (job::ended(asked_standing(*site, kept).state)) return true;
-      std::this_thread::sleep_for(std::min<std::chrono::milliseconds>(site->pause(), std::chrono::milliseconds(500)));
+      std::this_thread::sleep_for(
+          std::min<std::chrono::milliseconds>(site->facts().pause, std::chrono::milliseconds(500)));
     } while (std::chrono::steady_clock::now() < until);
     return false;
   };
@@ -198,10 +200,10 @@ void delete_launch(const LaunchName& name) {
   if (!ended)
     throw environment_error(fmt::format("[spawn] {}:{}: it does not end; `linac status {}:{}` says how it stands",
                                         name.site, kept.record.label, name.site, kept.record.label));
-  site->remove(kept.record);
+  if (const auto* folders = site->as<sites::HasFolders>()) folders->remove(kept.record);
   sites::forget(kept.record);
   fmt::print("{}:{}  deleted{}\n", name.site, kept.record.label,
-             site->forgets() ? "" : "; what it has written is in " + kept.record.out);
+             site->facts().forgets ? "" : "; what it has written is in " + kept.record.out);
 }
 
 }  // namespace linac::cli

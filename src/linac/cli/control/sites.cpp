@@ -61,7 +61,7 @@ void add_sites_verb(CLI::App& app) {
 
   auto kind = std::make_shared<std::string>();
   auto* init = verb->add_subcommand("init", "Prints a site of a kind with all its settings, for the file of sites");
-  init->add_option("kind", *kind, "local, ssh, slurm, mpi, kubernetes or panda")->required();
+  init->add_option("kind", *kind, sites::words_of_kinds())->required();
   init->footer("Example: linac sites init slurm >> ~/.config/linac/sites.yaml");
   init->callback([kind] { fmt::print("{}", sites::sample_site(*kind)); });
 }

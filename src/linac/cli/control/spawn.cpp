@@ -6,6 +6,7 @@
 #include "linac/base/base/text_table.h"
 #include "linac/cli/control/launched.h"
 #include "linac/cli/control/verbs.h"
+#include "linac/control/sites/abilities.h"
 #include "linac/control/sites/script/spawning.h"
 #include "linac/control/sites/sites_file.h"
 
@@ -30,7 +31,9 @@ struct SpawnOptions {
 void check(const sites::Site& site, const sites::Launch& launch) {
   TextRows rows;
   bool good = true;
-  for (const sites::Finding& finding : site.look_at_script(launch)) {
+  const auto* scripts = site.as<sites::RunsScripts>();
+  if (scripts == nullptr) return;  // its plan says so
+  for (const sites::Finding& finding : scripts->look_at_script(launch)) {
     if (finding.what == "reached" && finding.good) continue;
     rows.push_back({finding.good ? "ok" : "no", finding.what, finding.text});
     good = good && finding.good;
@@ -47,7 +50,7 @@ void check(const sites::Site& site, const sites::Launch& launch) {
 std::unique_ptr<sites::Site> site_of(const SpawnOptions& options) {
   const auto changes = options.changes();
   if (changes.empty()) return sites::find_site(options.site);
-  if (const auto plain = sites::find_site(options.site); plain->common().kind != "kubernetes")
+  if (const auto plain = sites::find_site(options.site); plain->as<sites::RunsPods>() == nullptr)
     throw user_error(
         fmt::format("[spawn] {}: is of the kind {}, which has no image and no namespace; leave -i and -n out",
                     options.site, plain->common().kind));
@@ -56,7 +59,7 @@ std::unique_ptr<sites::Site> site_of(const SpawnOptions& options) {
 
 // What it has written, where that lies elsewhere.
 void fetch(const sites::Site& site, const sites::Record& record, const std::string& folder) {
-  site.fetch(record, folder);
+  sites::fetch_written(site, record, folder);
   fmt::print("fetched  {}\n", folder);
 }
 
@@ -74,23 +77,24 @@ void run_spawn(SpawnOptions options) {
   if (options.wishes.file.empty()) throw user_error("[spawn] no script; linac spawn --help shows how one is named");
   if (options.random_name) options.wishes.name.clear();
   const auto site = site_of(options);
-  if (!options.fetch.empty() && !site->is_apart())
+  if (!options.fetch.empty() && !sites::is_apart(*site))
     throw user_error(
         fmt::format("[spawn] --fetch: what a script writes at {} lies where this host sees it, or is not "
                     "fetched from there; leave it out",
                     options.site));
   const sites::Launch launch = sites::make_spawn(*site, options.wishes);
   need_dry_run(options.as, options.dry_run);
-  if (options.dry_run) return print_plan(options.as.empty() ? site->plan(launch) : site->plan_as(launch, options.as));
+  if (options.dry_run)
+    return print_plan(options.as.empty() ? site->plan(launch) : sites::plan_as(*site, launch, options.as));
   if (!options.no_check) check(*site, launch);
   const sites::Started started = sites::start(*site, launch, !options.wishes.name.empty(), options.changes());
   print_started(started, options.follow);
   if (!options.follow) return;
   const LaunchName name{options.site, started.kept.record.label};
   const int status = follow_launch(name);
-  if (site->is_apart() || !options.fetch.empty())
+  if (sites::is_apart(*site) || !options.fetch.empty())
     fetch(*site, started.kept.record, options.fetch.empty() ? name.label : options.fetch);
-  if (site->forgets()) cancel_launch(name);  // all has been seen of it
+  if (site->facts().forgets) cancel_launch(name);  // all has been seen of it
   if (status != 0) throw CLI::RuntimeError(status);
 }
 

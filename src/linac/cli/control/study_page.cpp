@@ -1,15 +1,11 @@
 #include "linac/cli/control/study_page.h"
 
 #include <fmt/format.h>
-#include <spawn.h>
-#include <sys/wait.h>
 
-#include <cerrno>
-#include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "linac/base/base/argument_pointers.h"
 #include "linac/base/base/atomic_file.h"
+#include "linac/base/base/child_process.h"
 #include "linac/base/base/error.h"
 #include "linac/base/base/temporary_folder.h"
 #include "linac/control/study/record.h"
@@ -21,16 +17,13 @@ void write_study_page(const nlohmann::json& record, const std::filesystem::path&
   const auto file = folder / "study.json";
   write_file_atomically(file, record.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
   const auto program = std::filesystem::read_symlink("/proc/self/exe").parent_path() / "linac-compute";
-  std::vector<std::string> words{program.string(), "report", "--study", file.string(), "--out", out.string()};
-  const auto argv = argument_pointers(words);
-  pid_t id = 0;
-  if (const int failed = ::posix_spawn(&id, argv[0], nullptr, nullptr, argv.data(), environ); failed != 0)
+  ProcessStart start =
+      start_program({.words = {program.string(), "report", "--study", file.string(), "--out", out.string()}},
+                    {.others = ChildSettings::Others::kKept});
+  if (!start)
     throw environment_error(fmt::format("[study] {}: cannot be started ({}); it belongs beside this program",
-                                        program.string(), std::strerror(failed)));
-  int status = 0;
-  while (::waitpid(id, &status, 0) < 0)
-    if (errno != EINTR) throw environment_error(fmt::format("[study] the page's program: {}", std::strerror(errno)));
-  if (status != 0)
+                                        program.string(), start.why()));
+  if (!start.process.wait().well())
     throw environment_error(fmt::format("[study] {}: the page was not drawn; what is above says why", out.string()));
 }
 

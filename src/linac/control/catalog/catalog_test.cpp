@@ -13,6 +13,7 @@
 #include <latch>
 #include <thread>
 
+#include "linac/control/catalog/curves.h"
 #include "linac/control/catalog/experiments.h"
 #include "linac/control/catalog/metrics.h"
 #include "linac/control/catalog/runs.h"

@@ -1,3 +1,5 @@
+#include "linac/control/catalog/curves.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -5,7 +7,6 @@
 
 #include "linac/base/base/refusal.h"
 #include "linac/control/catalog/curve_reader.h"
-#include "linac/control/catalog/metrics.h"
 
 namespace linac::catalog {
 namespace {

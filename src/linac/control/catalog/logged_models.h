@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "linac/control/catalog/experiments.h"
-#include "linac/control/catalog/metrics.h"
+#include "linac/control/catalog/points.h"
 
 namespace linac::catalog {
 

@@ -1,21 +1,16 @@
 #pragma once
-// The points of a run's metrics. A batch is appended as one block a key; small blocks are merged into larger ones as
-// they pile up, so a curve of a million points is a few hundred rows and each point is written a few times at most.
+// The points of a run's metrics as they arrive, each of them once (curves.h reads them). A batch is appended as one
+// block a key; small blocks are merged into larger ones as they pile up, so a curve of a million points is a few
+// hundred rows and each point is written a few times at most.
 
 #include <cstdint>
 #include <span>
 #include <string>
-#include <utility>
-#include <vector>
 
 #include "linac/control/catalog/points.h"
 
 namespace linac::catalog {
 
-struct KeyedPoint {
-  std::string key;
-  Point point;
-};
 /// What becomes of a point that its curve has already (key, step, time and value): kOnce for senders that repeat a
 /// request when they do not know whether it arrived, as MLflow's clients do. Looked for among the newest of the curve,
 /// a hundred thousand points or so.
@@ -38,23 +33,5 @@ int64_t acknowledged(Database& database, const std::string& run, const std::stri
 /// run.
 std::string folder_place(Database& database, const std::string& run);
 void set_folder_place(Database& database, const std::string& run, const std::string& place);
-
-/// All points, sorted by step, then time, then arrival, from number `offset` on, `limit` at most.
-std::vector<Point> curve(Database& database, const std::string& run, const std::string& key, int64_t offset = 0,
-                         int64_t limit = INT64_MAX);
-
-/// A stretch of a curve for drawing: `first_step`..`last_step`, how many points, the smallest, largest and last of its
-/// finite values (NaN if there are none), and how many were not finite.
-struct Stretch {
-  int64_t first_step = 0, last_step = 0;
-  int64_t time_ms = 0;  // of the last
-  int64_t count = 0, not_finite = 0;
-  double min = 0, max = 0, last = 0;
-};
-/// The curve within [from_step, to_step] in at most `stretches` parts of equal length in steps; empty parts are left
-/// out. A curve with fewer points than that comes point by point. kInvalid unless `stretches` is 1 to kStretchesMax.
-std::vector<Stretch> thinned(Database& database, const std::string& run, const std::string& key, int64_t stretches,
-                             int64_t from_step = INT64_MIN, int64_t to_step = INT64_MAX);
-constexpr int64_t kStretchesMax = 100000;
 
 }  // namespace linac::catalog

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "linac/control/catalog/database.h"
@@ -15,6 +16,11 @@ struct Point {
   int64_t time_ms = 0;
   double value = 0;
   friend bool operator==(const Point&, const Point&) = default;  // NaN is not itself, as ever
+};
+
+struct KeyedPoint {
+  std::string key;
+  Point point;
 };
 
 /// Whether they are the same in all parts; NaN is NaN here.

@@ -1,7 +1,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sqlite3.h>
-#include <sys/file.h>
 
 #include <cmath>
 #include <cstring>
@@ -9,6 +8,7 @@
 
 #include "linac/base/base/descriptor.h"
 #include "linac/base/base/refusal.h"
+#include "linac/base/base/sole_lock.h"
 #include "linac/control/catalog/connection.h"
 
 namespace linac::catalog {
@@ -102,7 +102,7 @@ class SqliteConnection final : public Connection {
     if (!file)
       throw environment_error(fmt::format("[catalog] {}.lock: cannot be opened ({}); the folder has to be writable",
                                           path_, std::strerror(errno)));
-    if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) return false;
+    if (!try_lock_alone(file.get())) return false;
     lock_ = std::move(file);
     return true;
   }

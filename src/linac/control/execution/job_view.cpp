@@ -34,16 +34,16 @@ bool is_temporary(const std::string& path) {
 }
 
 /// The files of a run of this user that `path`, below the folder of artefacts, lies in.
-std::optional<fs::path> own_run_with(Site& site, const std::string& user, const fs::path& path) {
+std::optional<fs::path> own_run_with(Host& host, const std::string& user, const fs::path& path) {
   fs::path folder;
   std::string before;
   for (const fs::path& part : path) {
     folder /= part;
     if (part == "artifacts") {
       try {
-        const catalog::Run run = site.run(before);
+        const catalog::Run run = host.run(before);
         const auto place = catalog::own_artifacts(run.artifact_uri);
-        if (run.user == user && place && folder == *place) return site.artifacts / folder;
+        if (run.user == user && place && folder == *place) return host.artifacts / folder;
       } catch (const Error&) {  // no run
       }
     }
@@ -54,15 +54,15 @@ std::optional<fs::path> own_run_with(Site& site, const std::string& user, const 
 
 class Inputs {
  public:
-  Inputs(Site& site, const Sandboxes& sandboxes, std::string user, launch::View& view)
-      : site_(site), sandboxes_(sandboxes), user_(std::move(user)), view_(view) {}
+  Inputs(Host& host, const Sandboxes& sandboxes, std::string user, launch::View& view)
+      : host_(host), sandboxes_(sandboxes), user_(std::move(user)), view_(view) {}
 
   // Only those that the sandbox would hide: others may lie on a disk that does not answer.
   void add(const std::string& pattern) {
     const std::string named = fs::path(pattern).lexically_normal();
-    const std::string artifacts = fs::absolute(site_.artifacts);
+    const std::string artifacts = fs::absolute(host_.artifacts);
     if (launch::lies_in(named, artifacts)) {
-      if (const auto run = own_run_with(site_, user_, fs::path(named).lexically_relative(artifacts))) show(*run);
+      if (const auto run = own_run_with(host_, user_, fs::path(named).lexically_relative(artifacts))) show(*run);
     } else if (is_temporary(named)) {
       for (const std::string& path : files_of(named)) add_temporary(path);
     }
@@ -85,7 +85,7 @@ class Inputs {
     const std::string real = fs::canonical(path, error);
     const auto type = fs::status(real, error).type();
     if (error || (type != fs::file_type::regular && type != fs::file_type::directory)) return;
-    bool service = launch::lies_in(real, fs::absolute(site_.data)) || launch::lies_in(fs::absolute(site_.data), real);
+    bool service = launch::lies_in(real, fs::absolute(host_.data)) || launch::lies_in(fs::absolute(host_.data), real);
     for (const std::string& hidden : sandboxes_.hidden)
       service = service || launch::lies_in(real, hidden) || launch::lies_in(hidden, real);
     const bool a_place_of_all =
@@ -97,7 +97,7 @@ class Inputs {
     if (view_.readable.size() < kInputsMax && known == view_.readable.end()) view_.readable.push_back(named);
   }
 
-  Site& site_;
+  Host& host_;
   const Sandboxes& sandboxes_;
   const std::string user_;
   launch::View& view_;
@@ -105,7 +105,7 @@ class Inputs {
 
 }  // namespace
 
-fs::path cache_of(const Site& site, const std::string& user) {
+fs::path cache_of(const Host& host, const std::string& user) {
   const std::string name = "user-" + user;  // a name may be "."
   if (const char* shared = shared_cache()) {
     const fs::path folder = fs::path(shared) / "users" / name;
@@ -113,19 +113,19 @@ fs::path cache_of(const Site& site, const std::string& user) {
     fs::permissions(folder, fs::perms::owner_all);
     return folder;
   }
-  const fs::path data = fs::absolute(site.data);
+  const fs::path data = fs::absolute(host.data);
   folder_below(data, "caches/" + name);
   return data / "caches" / name;
 }
 
-launch::View view_of(Site& site, const Sandboxes& sandboxes, const RunPlaces& places, const catalog::QueuedJob& job) {
+launch::View view_of(Host& host, const Sandboxes& sandboxes, const RunPlaces& places, const catalog::QueuedJob& job) {
   launch::View view;
   view.hidden = sandboxes.hidden;
-  view.hidden.push_back(fs::absolute(site.data));
+  view.hidden.push_back(fs::absolute(host.data));
   if (const char* shared = shared_cache()) view.hidden.emplace_back(shared);
   view.programs = sandboxes.programs;
   view.readable = {places.job.string()};
-  view.writable = {places.outputs.string(), cache_of(site, job.user).string()};
+  view.writable = {places.outputs.string(), cache_of(host, job.user).string()};
   std::vector<std::string> named;
   try {
     job::Job settings = job::parse_job(job.job, "the job", {});
@@ -133,7 +133,7 @@ launch::View view_of(Site& site, const Sandboxes& sandboxes, const RunPlaces& pl
       if (file->starts_with('/')) named.push_back(*file);
   } catch (const Error&) {  // the training says what is wrong with it
   }
-  Inputs inputs(site, sandboxes, job.user, view);
+  Inputs inputs(host, sandboxes, job.user, view);
   for (const std::string& file : named) inputs.add(file);
   for (const std::string& file : named) {
     if (file.find_first_of("*?[") != std::string::npos) continue;

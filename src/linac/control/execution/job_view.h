@@ -28,10 +28,10 @@ struct Sandboxes {
 
 /// Where a user's jobs keep what they have fetched; made if it is not there. One for each user: what is in there is
 /// believed.
-std::filesystem::path cache_of(const Site& site, const std::string& user);
+std::filesystem::path cache_of(const Host& host, const std::string& user);
 
 /// Reads the job's text; user error for an input that a job cannot be shown. Inputs below /tmp are shown where they are
 /// files of there; those below the artefacts where they are of a run of the same user, that run with them.
-launch::View view_of(Site& site, const Sandboxes& sandboxes, const RunPlaces& places, const catalog::QueuedJob& job);
+launch::View view_of(Host& host, const Sandboxes& sandboxes, const RunPlaces& places, const catalog::QueuedJob& job);
 
 }  // namespace linac::execution

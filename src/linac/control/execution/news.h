@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "linac/control/catalog/metrics.h"
+#include "linac/control/catalog/points.h"
 #include "linac/control/catalog/runs.h"
 
 namespace linac::execution {

@@ -10,7 +10,7 @@
 
 #include "linac/base/base/atomic_file.h"
 #include "linac/base/base/temporary_folder.h"
-#include "linac/control/catalog/metrics.h"
+#include "linac/control/catalog/curves.h"
 #include "linac/control/execution/record/run_places.h"
 #include "linac/control/execution/scheduler.h"
 #include "linac/control/execution/test_cluster.h"
@@ -63,7 +63,7 @@ class RemoteQueue : public testing::Test {
     };
     settings.account = [](catalog::Database&, const std::string&) { return ""; };
     settings.clock = [this] { return clock_ms_.load(); };
-    scheduler_ = std::make_unique<Scheduler>(site_, settings, std::make_unique<ClusterLauncher>(cluster_));
+    scheduler_ = std::make_unique<Scheduler>(host_, settings, std::make_unique<ClusterLauncher>(cluster_));
   }
 
   std::string submit(const catalog::Wishes& wishes = {}) {
@@ -74,7 +74,7 @@ class RemoteQueue : public testing::Test {
     scheduler_->wake();
     return id;
   }
-  catalog::Run run(const std::string& id) { return site_.run(id); }
+  catalog::Run run(const std::string& id) { return host_.run(id); }
   static bool comes(const std::function<bool()>& condition) {
     const auto deadline = std::chrono::steady_clock::now() + 30s;
     while (!condition()) {
@@ -96,7 +96,7 @@ class RemoteQueue : public testing::Test {
     });
   }
   std::string log(const std::string& id) {
-    const auto file = RunPlaces(site_, run(id)).log;
+    const auto file = RunPlaces(host_, run(id)).log;
     return std::filesystem::exists(file) ? read_file(file) : "";
   }
   /// So long that the scheduler has looked some times.
@@ -106,7 +106,7 @@ class RemoteQueue : public testing::Test {
   std::atomic<int64_t> clock_ms_ = int64_t{1'700'000'000} * 1000, points_total_ = 0;
   catalog::Catalog catalog_{"sqlite://" + (folder_ / "catalog.db").string(), 2};
   KeptNews news_;
-  Site site_{folder_ / "data", folder_ / "data" / "artifacts", catalog_, news_, points_total_};
+  Host host_{folder_ / "data", folder_ / "data" / "artifacts", catalog_, news_, points_total_};
   Cluster cluster_;
   std::unique_ptr<Scheduler> scheduler_;
 };

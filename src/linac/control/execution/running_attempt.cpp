@@ -18,6 +18,7 @@
 #include "linac/base/base/safe_path.h"
 #include "linac/base/job/job.h"
 #include "linac/base/job/run_record.h"
+#include "linac/control/catalog/metrics.h"
 #include "linac/control/catalog/secrets.h"
 #include "linac/control/execution/news.h"
 #include "linac/control/execution/record/run_facts.h"
@@ -63,17 +64,17 @@ int64_t size_of(const std::filesystem::path& path) {
 
 }  // namespace
 
-RunningAttempt::RunningAttempt(Site& site, launch::Launcher& launcher, const AttemptSettings& settings,
+RunningAttempt::RunningAttempt(Host& host, launch::Launcher& launcher, const AttemptSettings& settings,
                                catalog::QueuedJob job, int64_t number)
-    : site_(site),
+    : host_(host),
       launcher_(launcher),
       settings_(settings),
       job_(std::move(job)),
       number_(number),
-      places_(site, site.run(job_.run)),
+      places_(host, host.run(job_.run)),
       key_{fmt::format("{}-{}", job_.run, number), places_.attempt(number)},
       secret_names_(names_of_secrets(job_)),
-      follower_(site, job_.run, places_.outputs),
+      follower_(host, job_.run, places_.outputs),
       log_copy_(places_.log, key_.folder),
       told_running_(job_.state == catalog::RunState::kRunning) {
   if (job_.cancel_wished) cause_ = StopCause::kCancelled;
@@ -100,7 +101,7 @@ void RunningAttempt::release() {
 
 // Each folder is opened below the one before: what a run, or who uploads, has put there leads nowhere else.
 void RunningAttempt::prepare_folders(const std::string& account) const {
-  const auto data = std::filesystem::absolute(site_.data);
+  const auto data = std::filesystem::absolute(host_.data);
   const auto below = [&](const std::filesystem::path& folder) { return folder.lexically_relative(data); };
   folder_below(data, below(places_.root).string());
   const Descriptor outputs = folder_below(data, below(places_.outputs).string());
@@ -134,7 +135,7 @@ std::string why_not_trusted(catalog::Database& database, const std::string& user
 GivenSecrets RunningAttempt::find_secrets() {
   GivenSecrets given;
   if (secret_names_.empty() || !settings_.secrets) return given;
-  site_.catalog.read(
+  host_.catalog.read(
       [&](catalog::Database& database) { given = settings_.secrets(database, job_.user, secret_names_); });
   std::vector<std::pair<std::string, std::string>> values;
   for (const launch::Secret& secret : given.secrets) values.emplace_back(secret.name, secret.value);
@@ -154,7 +155,7 @@ std::optional<AttemptVerdict> RunningAttempt::begin() {
   const bool here = launcher_.on_this_host();
   std::string account, untrusted;
   if (here)
-    site_.catalog.read([&](catalog::Database& database) {
+    host_.catalog.read([&](catalog::Database& database) {
       account = settings_.account(database, job_.user);
       untrusted = why_not_trusted(database, job_.user, account, settings_);
     });
@@ -164,7 +165,7 @@ std::optional<AttemptVerdict> RunningAttempt::begin() {
   GivenSecrets given = find_secrets();
   if (!given.problem.empty()) return AttemptVerdict{catalog::Outcome::kRefused, given.problem};
   if (!secret_names_.empty())
-    site_.catalog.write([&](catalog::Database& database) {
+    host_.catalog.write([&](catalog::Database& database) {
       catalog::secrets_used(database, job_.user, secret_names_, settings_.clock());
     });
   try {
@@ -180,8 +181,8 @@ std::optional<AttemptVerdict> RunningAttempt::begin() {
       command.account = account;
     }
     if (here && settings_.sandboxes.isolation == Isolation::kSandbox && account == launch::own_account()) {
-      command.view = view_of(site_, settings_.sandboxes, places_, job_);
-      command.environment.emplace_back("LINAC_CACHE", cache_of(site_, job_.user));
+      command.view = view_of(host_, settings_.sandboxes, places_, job_);
+      command.environment.emplace_back("LINAC_CACHE", cache_of(host_, job_.user));
       command.environment.emplace_back("TMPDIR", "/tmp");
     }
     command.stop_grace_s = settings_.stop_grace_s;
@@ -205,19 +206,19 @@ void RunningAttempt::tell_waiting() {
   std::string words = status_.reason;
   if (status_.state == launch::AttemptState::kQueued) words = words.empty() ? "queued" : "queued: " + words;
   if (told_running_ || words.empty() || words == told_waiting_) return;
-  site_.catalog.write([&](catalog::Database& database) { catalog::attempt_waits(database, job_.run, number_, words); });
+  host_.catalog.write([&](catalog::Database& database) { catalog::attempt_waits(database, job_.run, number_, words); });
   told_waiting_ = words;
-  publish_state(site_.news, job_.run, catalog::RunState::kStarting, words);
+  publish_state(host_.news, job_.run, catalog::RunState::kStarting, words);
 }
 
 void RunningAttempt::tell_running() {
   if (told_running_) return;
   std::string words = fmt::format("attempt {}", number_);
   for (size_t i = 0; i < status_.hosts.size(); ++i) words += (i == 0 ? " on " : ", ") + status_.hosts[i];
-  site_.catalog.write(
+  host_.catalog.write(
       [&](catalog::Database& database) { catalog::attempt_running(database, job_.run, number_, words); });
   told_running_ = true;
-  publish_state(site_.news, job_.run, catalog::RunState::kRunning, words);
+  publish_state(host_.news, job_.run, catalog::RunState::kRunning, words);
 }
 
 void RunningAttempt::copy_output(int pieces_max) {
@@ -236,7 +237,7 @@ void RunningAttempt::tell_log(int pieces_max) {
   const Descriptor file(::open(places_.log.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   if (!file) return;
   const int64_t from = std::max(log_told_, size - kLogPieceMax);
-  publish_log(site_.news, job_.run, from, piece_of(file, from, size - from));
+  publish_log(host_.news, job_.run, from, piece_of(file, from, size - from));
   log_told_ = size;
 }
 
@@ -251,8 +252,8 @@ void RunningAttempt::follow() {
     auto points = sampler_.sample(launcher_.use(key_), now, step, time_ms);
     if (points.empty()) return;
     if (settings_.prices.known()) points.push_back({"system/cost", {step, time_ms, cost(seconds())}});
-    site_.catalog.write([&](catalog::Database& database) { catalog::append_points(database, job_.run, points); });
-    site_.news.publish_points(job_.run, points);
+    host_.catalog.write([&](catalog::Database& database) { catalog::append_points(database, job_.run, points); });
+    host_.news.publish_points(job_.run, points);
     refusals_ = 0;
   } catch (const Refusal& refusal) {
     if (++refusals_ == kRefusalsMax)
@@ -268,7 +269,7 @@ void RunningAttempt::stop_if_due() {
     else if (job_.wishes.cost_max > 0 && cost(seconds()) >= job_.wishes.cost_max)
       cause_ = StopCause::kCostUsedUp;
     else if (steady_clock::now() - wishes_read_ > kWishesEvery) {
-      site_.catalog.read([&](catalog::Database& database) {
+      host_.catalog.read([&](catalog::Database& database) {
         if (catalog::queued_job(database, job_.run).cancel_wished) cause_ = StopCause::kCancelled;
       });
       wishes_read_ = steady_clock::now();
@@ -278,7 +279,7 @@ void RunningAttempt::stop_if_due() {
 }
 
 bool RunningAttempt::began() const {
-  return site_.catalog.read_as(
+  return host_.catalog.read_as(
       [&](catalog::Database& database) { return !cursor_of(database, job_.run).steps.empty(); });
 }
 
@@ -314,7 +315,7 @@ AttemptEnd RunningAttempt::ended() {
     end.seconds = std::max(end.seconds, static_cast<double>(job_.wishes.seconds_max) - job_.seconds_used);
   if (settings_.prices.known()) {
     const std::string cost_text = money(cost(end.seconds), settings_.prices.currency);
-    site_.catalog.write([&](catalog::Database& database) {
+    host_.catalog.write([&](catalog::Database& database) {
       catalog::set_run_tags(database, job_.run, {{"linac.cost", cost_text}});
     });
   }

@@ -64,7 +64,7 @@ struct AttemptEnd {
 class RunningAttempt {
  public:
   /// Gives it into the launcher's care, where it stays until release().
-  RunningAttempt(Site& site, launch::Launcher& launcher, const AttemptSettings& settings, catalog::QueuedJob job,
+  RunningAttempt(Host& host, launch::Launcher& launcher, const AttemptSettings& settings, catalog::QueuedJob job,
                  int64_t number);
 
   /// Looks after it: tells the catalog what is new, stops it where its limits or a cancellation ask for it. Its end,
@@ -96,7 +96,7 @@ class RunningAttempt {
   std::string told_reason() const;
   AttemptEnd ended();
 
-  Site& site_;
+  Host& host_;
   launch::Launcher& launcher_;
   const AttemptSettings& settings_;
   catalog::QueuedJob job_;

@@ -31,9 +31,9 @@ catalog::Room room_of(const launch::Vacancy& vacancy, const std::string& place) 
 
 }  // namespace
 
-Scheduler::Scheduler(Site& site, AttemptSettings attempts, std::unique_ptr<launch::Launcher> own_host,
+Scheduler::Scheduler(Host& host, AttemptSettings attempts, std::unique_ptr<launch::Launcher> own_host,
                      std::map<std::string, std::unique_ptr<launch::Launcher>> others)
-    : site_(site), attempts_(std::move(attempts)), launchers_(std::move(others)) {
+    : host_(host), attempts_(std::move(attempts)), launchers_(std::move(others)) {
   launchers_[catalog::kOwnHost] = std::move(own_host);
   for (const auto& [place, launcher] : launchers_) all_[place] = launcher->capacity().all;
   take_up();
@@ -59,11 +59,11 @@ void Scheduler::wake() {
 
 void Scheduler::add(catalog::QueuedJob job, int64_t number) {
   launch::Launcher& launcher = *launchers_.at(job.wishes.place);
-  running_.push_back(std::make_unique<RunningAttempt>(site_, launcher, attempts_, std::move(job), number));
+  running_.push_back(std::make_unique<RunningAttempt>(host_, launcher, attempts_, std::move(job), number));
 }
 
 void Scheduler::take_up() {
-  const auto jobs = site_.catalog.read_as([](catalog::Database& database) { return catalog::queue(database); });
+  const auto jobs = host_.catalog.read_as([](catalog::Database& database) { return catalog::queue(database); });
   for (const catalog::QueuedJob& job : jobs) {
     if (job.state != catalog::RunState::kStarting && job.state != catalog::RunState::kRunning) continue;
     if (!launchers_.contains(job.wishes.place)) {
@@ -86,7 +86,7 @@ void Scheduler::cancel_orphans() {
     for (const std::string& label : launcher->labels()) {
       const auto attempt = attempt_of(label);
       // What the catalog does not know may be another service's.
-      const bool orphan = attempt && site_.catalog.read_as([&](catalog::Database& database) {
+      const bool orphan = attempt && host_.catalog.read_as([&](catalog::Database& database) {
         return catalog::attempt_has_ended(database, attempt->first, attempt->second);
       });
       if (!orphan) continue;
@@ -99,14 +99,14 @@ void Scheduler::cancel_orphans() {
 
 void Scheduler::finish(RunningAttempt& attempt, const AttemptEnd& end) {
   const catalog::QueuedJob& job = attempt.job();
-  const auto state = site_.catalog.write([&](catalog::Database& database) {
+  const auto state = host_.catalog.write([&](catalog::Database& database) {
     return catalog::attempt_ended(database, job.run, attempt.number(), end.verdict.outcome, end.seconds,
                                   end.verdict.reason);
   });
-  const std::string reason = site_.run(job.run).reason;
+  const std::string reason = host_.run(job.run).reason;
   attempt.release();
   log::info(fmt::format("[queue] {}: {}{}", job.run, to_string(state), reason.empty() ? "" : ": " + reason));
-  publish_state(site_.news, job.run, state, reason);
+  publish_state(host_.news, job.run, state, reason);
 }
 
 bool Scheduler::look_after(RunningAttempt& attempt) {
@@ -139,10 +139,10 @@ void Scheduler::start_what_fits() {
 
 bool Scheduler::start_one(const std::string& place, launch::Launcher& launcher) {
   for (const launch::Vacancy& vacancy : launcher.vacancies()) {
-    auto next = site_.catalog.write(
+    auto next = host_.catalog.write(
         [&](catalog::Database& database) { return catalog::start_next(database, room_of(vacancy, place), now_ms()); });
     if (!next) continue;
-    publish_state(site_.news, next->job.run, catalog::RunState::kStarting, fmt::format("attempt {}", next->number));
+    publish_state(host_.news, next->job.run, catalog::RunState::kStarting, fmt::format("attempt {}", next->number));
     add(std::move(next->job), next->number);
     return true;
   }

@@ -22,7 +22,7 @@ class Scheduler {
  public:
   /// Takes up at once what the catalog says is under way.
   /// `others`: of further places, by their names (control/catalog/queue.h). Jobs for a place that has none wait.
-  Scheduler(Site& site, AttemptSettings attempts, std::unique_ptr<launch::Launcher> own_host,
+  Scheduler(Host& host, AttemptSettings attempts, std::unique_ptr<launch::Launcher> own_host,
             std::map<std::string, std::unique_ptr<launch::Launcher>> others = {});
   ~Scheduler();
 
@@ -47,7 +47,7 @@ class Scheduler {
   /// was lost.
   void cancel_orphans();
 
-  Site& site_;
+  Host& host_;
   const AttemptSettings attempts_;
   std::map<std::string, std::unique_ptr<launch::Launcher>> launchers_;  // by place
   std::map<std::string, launch::Demand> all_;

@@ -12,7 +12,7 @@
 #include "linac/base/base/atomic_file.h"
 #include "linac/base/base/refusal.h"
 #include "linac/base/base/temporary_folder.h"
-#include "linac/control/catalog/metrics.h"
+#include "linac/control/catalog/curves.h"
 #include "linac/control/launch/accounts.h"
 #include "linac/control/launch/local_launcher.h"
 
@@ -44,20 +44,20 @@ class SchedulerTest : public testing::Test {
     settings.account = [this](catalog::Database&, const std::string&) { return account_; };
     settings.stop_grace_s = 5;
     scheduler_ = std::make_unique<Scheduler>(
-        site_, settings,
+        host_, settings,
         std::make_unique<launch::LocalLauncher>(std::vector<std::string>{LINAC_TEST_SUPERVISOR}, slots_));
   }
 
   std::string submit(const std::string& script, const catalog::Wishes& wishes = {}) {
     catalog::NewRun run;
     run.user = "alice";
-    const std::string id = site_.catalog.write(
+    const std::string id = host_.catalog.write(
         [&](catalog::Database& database) { return catalog::submit(database, run, script, wishes, ""); });
     scheduler_->wake();
     return id;
   }
   catalog::Run run(const std::string& id) {
-    return site_.catalog.read_as([&](catalog::Database& database) { return catalog::run(database, id); });
+    return host_.catalog.read_as([&](catalog::Database& database) { return catalog::run(database, id); });
   }
   bool reaches(const std::string& id, RunState state) {
     const auto deadline = std::chrono::steady_clock::now() + 30s;
@@ -77,7 +77,7 @@ class SchedulerTest : public testing::Test {
   std::vector<RunState> states(const std::string& id) {
     std::vector<RunState> states;
     for (const auto& change :
-         site_.catalog.read_as([&](catalog::Database& database) { return catalog::transitions(database, id); }))
+         host_.catalog.read_as([&](catalog::Database& database) { return catalog::transitions(database, id); }))
       states.push_back(change.to);
     return states;
   }
@@ -90,7 +90,7 @@ class SchedulerTest : public testing::Test {
   catalog::Catalog catalog_{"sqlite://" + (folder_ / "catalog.db").string(), 2};
   NoNews news_;
   std::atomic<int64_t> points_total_ = 0;
-  Site site_{folder_ / "data", folder_ / "data" / "artifacts", catalog_, news_, points_total_};
+  Host host_{folder_ / "data", folder_ / "data" / "artifacts", catalog_, news_, points_total_};
   std::unique_ptr<Scheduler> scheduler_;
 };
 
@@ -108,7 +108,7 @@ for i in 1 2 3; do echo '{"kind":"step","global_step":'$i',"lr":0.1,"loss":{"los
   ASSERT_EQ(done.inputs.size(), 1u);
   EXPECT_EQ(done.inputs[0].digest, "ab");
   const auto curve =
-      site_.catalog.read_as([&](catalog::Database& database) { return catalog::curve(database, id, "loss"); });
+      host_.catalog.read_as([&](catalog::Database& database) { return catalog::curve(database, id, "loss"); });
   ASSERT_EQ(curve.size(), 3u);
   EXPECT_EQ(curve[2].value, 3.5);
   EXPECT_EQ(states(id).back(), RunState::kSucceeded);
@@ -178,7 +178,7 @@ TEST_F(SchedulerTest, StopsWhatIsCancelled) {
   const std::string id = submit("trap 'echo saved > " + path("saved") + "; exit 75' TERM; touch " + path("up") +
                                 "; while :; do sleep 0.1 & wait; done");
   ASSERT_TRUE(appears(path("up")));
-  site_.catalog.write([&](catalog::Database& database) { catalog::cancel(database, id, "not needed"); });
+  host_.catalog.write([&](catalog::Database& database) { catalog::cancel(database, id, "not needed"); });
   scheduler_->wake();
   ASSERT_TRUE(reaches(id, RunState::kCancelled)) << run(id).reason;
   EXPECT_EQ(run(id).reason, "not needed");
@@ -204,7 +204,7 @@ TEST_F(SchedulerTest, FindsWhatRunsAfterARestart) {
   ASSERT_TRUE(reaches(id, RunState::kSucceeded)) << run(id).reason;
   EXPECT_EQ(read_file(path("runs")), "x\n");
   const auto curve =
-      site_.catalog.read_as([&](catalog::Database& database) { return catalog::curve(database, id, "loss"); });
+      host_.catalog.read_as([&](catalog::Database& database) { return catalog::curve(database, id, "loss"); });
   EXPECT_EQ(curve.size(), 1u);
 }
 
@@ -221,7 +221,7 @@ TEST_F(SchedulerTest, StartsAnAttemptThatWasOnlyWrittenDown) {
   scheduler_.reset();
   catalog::NewRun run;
   run.user = "alice";
-  const std::string id = site_.catalog.write([&](catalog::Database& database) {
+  const std::string id = host_.catalog.write([&](catalog::Database& database) {
     const std::string made = catalog::submit(database, run, "echo x >> " + path("runs"), {}, "");
     EXPECT_TRUE(catalog::start_next(database, {{1, 1000, 0}, {1, 1000, 0}}, 1));
     return made;
@@ -262,7 +262,7 @@ if [ $(wc -l < )" + path("n") + R"() = 1 ]; then (line 1; line 2; line 3) > metr
 )");
   ASSERT_TRUE(reaches(id, RunState::kSucceeded)) << run(id).reason;
   const auto curve =
-      site_.catalog.read_as([&](catalog::Database& database) { return catalog::curve(database, id, "loss"); });
+      host_.catalog.read_as([&](catalog::Database& database) { return catalog::curve(database, id, "loss"); });
   ASSERT_EQ(curve.size(), 4u);
   for (int64_t i = 0; i < 4; ++i) EXPECT_EQ(curve[static_cast<size_t>(i)].step, i + 1);
 }

@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "linac/control/catalog/metrics.h"
+#include "linac/control/catalog/points.h"
 #include "linac/control/launch/use.h"
 
 namespace linac::execution {

@@ -3,14 +3,13 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 
 #include "linac/base/base/atomic_file.h"
+#include "linac/base/base/descriptor.h"
 #include "linac/base/base/error.h"
 #include "linac/control/launch/accounts.h"
 #include "linac/control/launch/attempt_folder.h"
@@ -25,32 +24,14 @@ Error cannot_start(const std::string& what, int error) {
                   std::strerror(error)));
 }
 
-// posix_spawn: this process has threads and large memory, of which the child shall have nothing.
-pid_t spawn(const std::vector<std::string>& argv, const std::string& log) {
-  std::vector<char*> arguments;
-  for (const std::string& argument : argv) arguments.push_back(const_cast<char*>(argument.c_str()));
-  arguments.push_back(nullptr);
-
-  posix_spawn_file_actions_t files;
-  posix_spawn_file_actions_init(&files);
-  posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0640);
-  posix_spawn_file_actions_adddup2(&files, STDOUT_FILENO, STDERR_FILENO);
-  posix_spawn_file_actions_addclosefrom_np(&files, STDERR_FILENO + 1);
-  posix_spawnattr_t attributes;
-  posix_spawnattr_init(&attributes);
-  sigset_t none, all;
-  sigemptyset(&none);
-  sigfillset(&all);
-  posix_spawnattr_setsigmask(&attributes, &none);
-  posix_spawnattr_setsigdefault(&attributes, &all);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-  pid_t pid = 0;
-  const int error = posix_spawn(&pid, argv.front().c_str(), &files, &attributes, arguments.data(), environ);
-  posix_spawn_file_actions_destroy(&files);
-  posix_spawnattr_destroy(&attributes);
-  if (error != 0) throw cannot_start(argv.front(), error);
-  return pid;
+ChildProcess started_supervisor(const std::vector<std::string>& argv, const std::string& log) {
+  const Descriptor out(::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640));
+  if (!out) throw cannot_start(argv.front(), errno);
+  ProcessStart start = start_program(
+      {.words = argv, .signals = Program::Signals::kDefault},
+      {.in = ChildSettings::kNothing, .out = out.get(), .errors = out.get(), .leads = ChildSettings::Leads::kSession});
+  if (!start) throw cannot_start(argv.front(), start.error);
+  return std::move(start.process);
 }
 
 // Of an attempt that was begun before; one that cannot be looked at has nothing, and status() says why.
@@ -90,6 +71,10 @@ std::vector<ProcessKey> left_of(const AttemptFolder& attempt) {
 LocalLauncher::LocalLauncher(std::vector<std::string> supervisor, Slots slots)
     : supervisor_(std::move(supervisor)), slots_(std::move(slots)) {}
 
+LocalLauncher::~LocalLauncher() {
+  for (ChildProcess& child : children_) child.release();  // they outlive the service
+}
+
 Capacity LocalLauncher::capacity() {
   return {slots_.all(), slots_.free()};
 }
@@ -121,7 +106,7 @@ void LocalLauncher::start_supervisor(const std::filesystem::path& folder, Held& 
   held.started_at = Clock::now();
   std::vector<std::string> argv = supervisor_;
   argv.push_back(folder.string());
-  children_.push_back(spawn(argv, AttemptFolder(folder).supervisor_log().string()));
+  children_.push_back(started_supervisor(argv, AttemptFolder(folder).supervisor_log().string()));
 }
 
 void LocalLauncher::start(const AttemptKey& attempt, const Command& command) {
@@ -138,7 +123,7 @@ void LocalLauncher::start(const AttemptKey& attempt, const Command& command) {
 }
 
 void LocalLauncher::reap() {
-  std::erase_if(children_, [](pid_t pid) { return waitpid(pid, nullptr, WNOHANG) != 0; });
+  std::erase_if(children_, [](ChildProcess& child) { return child.ended().has_value(); });
 }
 
 AttemptStatus LocalLauncher::not_shown(const std::filesystem::path& folder) {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "linac/base/base/child_process.h"
 #include "linac/control/launch/host_meter.h"
 #include "linac/control/launch/launcher.h"
 #include "linac/control/launch/slots.h"
@@ -19,6 +20,9 @@ class LocalLauncher : public Launcher {
  public:
   /// `supervisor`: program and arguments that, with the attempt's folder behind them, end in supervise().
   LocalLauncher(std::vector<std::string> supervisor, Slots slots);
+  ~LocalLauncher() override;
+  LocalLauncher(const LocalLauncher&) = delete;
+  LocalLauncher& operator=(const LocalLauncher&) = delete;
 
   Capacity capacity() override;
   std::string why_not_as(const std::string& account) override;
@@ -55,7 +59,7 @@ class LocalLauncher : public Launcher {
   HostMeter host_;
   std::map<std::filesystem::path, Held> held_;                   // by folder, from prepare() to release()
   std::map<std::filesystem::path, Clock::time_point> stopping_;  // orphans: since when
-  std::vector<pid_t> children_;                                  // supervisors started by this process, until they end
+  std::vector<ChildProcess> children_;                           // supervisors started by this process, until they end
 };
 
 /// The program that runs now.

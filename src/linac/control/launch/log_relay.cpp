@@ -1,6 +1,5 @@
 #include "linac/control/launch/log_relay.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -9,6 +8,7 @@
 #include <cstring>
 #include <string>
 
+#include "linac/base/base/child_process.h"
 #include "linac/base/base/error.h"
 
 namespace linac::launch {
@@ -43,7 +43,7 @@ struct Writer {
   }
 };
 
-[[noreturn]] void relay(int from, int log, const Redactor& redactor) {
+int relay(int from, int log, const Redactor& redactor) {
   prctl(PR_SET_NAME, "linac-log");
   prctl(PR_SET_DUMPABLE, 0);  // the values are in its memory: not for other processes of the account
   Writer writer{log};
@@ -56,27 +56,20 @@ struct Writer {
     writer.add(stream.take(std::string_view(piece).substr(0, static_cast<size_t>(got))));
   }
   writer.add(stream.end());
-  _exit(0);
+  return 0;
 }
 
 }  // namespace
 
 Descriptor start_log_relay(const Descriptor& log, const Redactor& redactor) {
-  int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0)
-    throw environment_error(fmt::format("[launch] no pipe for the log ({})", std::strerror(errno)));
-  const Descriptor from(ends[0]);
-  Descriptor to(ends[1]);
-  const pid_t pid = fork();
-  if (pid < 0) throw environment_error(fmt::format("[launch] no process left for the log ({})", std::strerror(errno)));
-  if (pid > 0) return to;
+  Pipe pipe = make_pipe();
+  if (!pipe) throw environment_error(fmt::format("[launch] no pipe for the log ({})", std::strerror(errno)));
   // Of what the supervisor has open, its lock among it, only the two: whoever still holds the lock would be it.
-  constexpr int kFrom = 3, kLog = 4;
-  const int apart = fcntl(log.get(), F_DUPFD, kLog + 1), other = fcntl(from.get(), F_DUPFD, kLog + 1);
-  if (apart < 0 || other < 0 || dup2(other, kFrom) < 0 || dup2(apart, kLog) < 0) _exit(1);
-  close_range(kLog + 1, ~0U, 0);
-  for (const int standard : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) close(standard);
-  relay(kFrom, kLog, redactor);
+  ProcessStart start = run_in_child([&] { return relay(STDIN_FILENO, STDOUT_FILENO, redactor); },
+                                    {.in = pipe.from.get(), .out = log.get(), .errors = ChildSettings::kNothing});
+  if (!start) throw environment_error(fmt::format("[launch] no process left for the log ({})", start.why()));
+  start.process.release();
+  return std::move(pipe.to);
 }
 
 }  // namespace linac::launch

@@ -1,12 +1,9 @@
 #include "linac/control/launch/sandbox.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <glob.h>
 #include <pwd.h>
-#include <spawn.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,14 +13,12 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <memory>
 #include <nlohmann/json.hpp>
-#include <thread>
+#include <sstream>
 
-#include "linac/base/base/argument_pointers.h"
+#include "linac/base/base/child_process.h"
 #include "linac/base/base/descriptor.h"
 #include "linac/base/base/error.h"
-#include "linac/base/base/shell_word.h"
 
 namespace linac::launch {
 namespace {
@@ -189,6 +184,17 @@ class Arguments {
   Words words_, hidden_, shown_;
 };
 
+std::string read_to_end(const Descriptor& from) {
+  std::string text;
+  std::array<char, 4096> piece{};
+  for (;;) {
+    const ssize_t got = ::read(from.get(), piece.data(), piece.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return text;
+    text.append(piece.data(), static_cast<size_t>(got));
+  }
+}
+
 Words bwrap_command(const View& view) {
   const std::string bwrap = program_of_path("bwrap");
   if (bwrap.empty()) throw environment_error("[launch] bubblewrap (bwrap) is not installed");
@@ -206,12 +212,16 @@ bool lies_in(const std::string& path, const std::string& folder) {
 
 std::vector<std::string> needed_by(const std::string& program) {
   std::vector<std::string> folders = {fs::path(program).parent_path().parent_path()};
+  Pipe said_by_it = make_pipe();
+  if (!said_by_it) return folders;
   // The loader says what it would load, in place of starting the program.
-  const std::string line = "LD_TRACE_LOADED_OBJECTS=1 exec " + shell_word(program) + " 2>/dev/null";
-  const std::unique_ptr<FILE, int (*)(FILE*)> output(::popen(line.c_str(), "re"), ::pclose);
-  char text[4096];
-  while (output && std::fgets(text, sizeof text, output.get()) != nullptr) {
-    const std::string said = text;
+  ProcessStart start =
+      start_program({.words = {program}, .environment = environment_with({{"LD_TRACE_LOADED_OBJECTS", "1"}})},
+                    {.in = ChildSettings::kNothing, .out = said_by_it.to.get(), .errors = ChildSettings::kNothing});
+  said_by_it.to.reset();
+  std::istringstream lines(read_to_end(said_by_it.from));
+  if (start.process) start.process.wait();
+  for (std::string said; std::getline(lines, said);) {
     const size_t begin = said.find("=> /"), end = said.rfind(" (");
     if (begin == std::string::npos || end == std::string::npos || end < begin) continue;
     const std::string folder = fs::path(said.substr(begin + 3, end - begin - 3)).parent_path();
@@ -256,34 +266,17 @@ std::string why_no_sandbox() {
   }
   const std::string probe = program_of_path("true");
   add(words, {"--", probe.empty() ? "/bin/true" : probe});
-  int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) return "no descriptors left";
-  const Descriptor told(ends[0]);
-  Descriptor tells(ends[1]);
-  posix_spawn_file_actions_t files;
-  posix_spawn_file_actions_init(&files);
-  posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-  posix_spawn_file_actions_adddup2(&files, tells.get(), STDERR_FILENO);
-  posix_spawn_file_actions_addclosefrom_np(&files, STDERR_FILENO + 1);
-  pid_t pid = 0;
-  const int error = posix_spawn(&pid, words[0].c_str(), &files, nullptr, argument_pointers(words).data(), environ);
-  posix_spawn_file_actions_destroy(&files);
-  tells.reset();
-  if (error != 0) return fmt::format("{} cannot be started ({})", words[0], std::strerror(error));
-  int status = 0;
-  const auto deadline = std::chrono::steady_clock::now() + kProbeMax;
-  while (waitpid(pid, &status, WNOHANG) == 0) {
-    if (std::chrono::steady_clock::now() > deadline) {
-      kill(pid, SIGKILL);
-      waitpid(pid, nullptr, 0);
-      return fmt::format("{} does not come to an end", words[0]);
-    }
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
-  }
-  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return "";
+  Pipe told = make_pipe();
+  if (!told) return "no descriptors left";
+  ProcessStart start = start_program(
+      {.words = words}, {.in = ChildSettings::kNothing, .out = ChildSettings::kNothing, .errors = told.to.get()});
+  told.to.reset();
+  if (!start) return fmt::format("{} cannot be started ({})", words[0], start.why());
+  const auto end = start.process.wait_for(kProbeMax);
+  if (!end) return fmt::format("{} does not come to an end", words[0]);
+  if (end->well()) return "";
   std::string why(300, '\0');
-  const ssize_t got = ::read(told.get(), why.data(), why.size());
+  const ssize_t got = ::read(told.from.get(), why.data(), why.size());
   why.resize(got > 0 ? static_cast<size_t>(got) : 0);
   why = why.substr(0, why.find('\n'));
   return why.empty() ? "bwrap fails" : why;

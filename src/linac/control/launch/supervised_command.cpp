@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "linac/base/base/argument_pointers.h"
+#include "linac/base/base/child_process.h"
 #include "linac/base/base/descriptor.h"
 #include "linac/control/launch/accounts.h"
 #include "linac/control/launch/attempt_folder.h"
@@ -127,8 +128,8 @@ void leave_behind_what_is_the_services() {
 }
 
 // The supervisor has one thread, so the child may use all of the library.
-[[noreturn]] void run(const Command& command, const passwd* account, const Descriptor& wait, int output,
-                      const std::vector<int>& inherited, std::vector<char*> argv, std::vector<char*> environment) {
+[[noreturn]] void run(const Command& command, const passwd* account, const Descriptor& wait, std::vector<char*> argv,
+                      std::vector<char*> environment) {
   prctl(PR_SET_DUMPABLE, 1);  // again: else its own /proc would not be its own
   char go = 0;
   if (::read(wait.get(), &go, 1) != 1) _exit(127);
@@ -136,9 +137,6 @@ void leave_behind_what_is_the_services() {
   sigemptyset(&none);
   signal(SIGTERM, SIG_DFL);
   sigprocmask(SIG_SETMASK, &none, nullptr);
-  dup2(output, STDOUT_FILENO);
-  dup2(output, STDERR_FILENO);
-  for (const int descriptor : inherited) fcntl(descriptor, F_SETFD, 0);
   set_limits(command.limits);
   leave_behind_what_is_the_services();
   prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
@@ -171,23 +169,20 @@ const passwd* account_of(const Command& command, std::string& problem) {
   return problem.empty() && command.account != own_account() ? getpwnam(command.account.c_str()) : nullptr;
 }
 
-Started start_command(const Command& command, const std::string& attempt, const Given& given, int& gate) {
+Started start_command(const Command& command, const std::string& attempt, const Given& given, Descriptor& gate) {
   if (command.argv.empty()) return {0, "there is no command"};
   std::string problem;
   const passwd* account = account_of(command, problem);
   if (!problem.empty()) return {0, problem};
   const Descriptor log = given.output ? Descriptor() : open_log(command);
   if (!log && !given.output) return {0, fmt::format("{} cannot be written ({})", command.log, std::strerror(errno))};
-  int ends[2], info[2] = {-1, -1};
-  if (pipe2(ends, O_CLOEXEC) != 0) return {0, "no descriptors left"};
-  const Descriptor wait(ends[0]);
-  gate = ends[1];
-  if (command.view && pipe2(info, O_CLOEXEC) != 0) return {0, "no descriptors left"};
-  Descriptor told(info[0]);
-  const Descriptor tells(info[1]);
+  Pipe go = make_pipe(), info = command.view ? make_pipe() : Pipe();
+  const Descriptor tells = above_streams(std::move(info.to));
+  if (!go || (command.view && !tells)) return {0, "no descriptors left"};
+  gate = std::move(go.to);
   Descriptor more;
   if (command.view && !given.variables.empty()) {
-    more = in_memory(variables_of_sandbox(given.variables));
+    more = above_streams(in_memory(variables_of_sandbox(given.variables)));
     if (!more) return {0, "no memory left for its variables"};
   }
   std::vector<int> inherited;
@@ -195,16 +190,19 @@ Started start_command(const Command& command, const std::string& attempt, const 
   if (more) inherited.push_back(more.get());
   auto arguments = command.view ? sandboxed(command, tells.get(), more.get()) : command.argv;
   auto environment = environment_of(command, attempt, account, given);
-  const pid_t pid = fork();
-  if (pid < 0) return {0, fmt::format("no process left ({})", std::strerror(errno))};
-  if (pid == 0) {
-    setpgid(0, 0);
-    close(gate);
-    run(command, account, wait, given.output ? given.output.get() : log.get(), inherited, argument_pointers(arguments),
-        argument_pointers(environment));
-  }
-  setpgid(pid, pid);
-  return {pid, "", std::move(told)};
+  const int output = given.output ? given.output.get() : log.get();
+  ProcessStart start = run_in_child(
+      [&]() -> int {
+        gate.reset();
+        run(command, account, go.from, argument_pointers(arguments), argument_pointers(environment));
+      },
+      {.out = output,
+       .errors = output,
+       .inherited = inherited,
+       .others = ChildSettings::Others::kKept,
+       .leads = ChildSettings::Leads::kGroup});
+  if (!start) return {0, fmt::format("no process left ({})", start.why())};
+  return {start.process.release(), "", std::move(info.from)};
 }
 
 }  // namespace linac::launch

@@ -30,8 +30,8 @@ Descriptor open_log(const Command& command);
 /// The account of the host that the command becomes; null: the one of this process. `problem` says why there is none.
 const passwd* account_of(const Command& command, std::string& problem);
 
-/// The process waits before it executes the command, until something is written to `gate`, the writing end of a pipe
-/// that the caller closes; closed unwritten, it ends the process. So nothing runs that has not been written down.
-Started start_command(const Command& command, const std::string& attempt, const Given& given, int& gate);
+/// The process waits before it executes the command, until something is written to `gate`, the writing end of a pipe;
+/// closed unwritten, it ends the process. So nothing runs that has not been written down.
+Started start_command(const Command& command, const std::string& attempt, const Given& given, Descriptor& gate);
 
 }  // namespace linac::launch

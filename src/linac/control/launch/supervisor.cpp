@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -21,6 +20,7 @@
 #include "linac/base/base/error.h"
 #include "linac/base/base/log.h"
 #include "linac/base/base/redactor.h"
+#include "linac/base/base/sole_lock.h"
 #include "linac/control/launch/attempt_folder.h"
 #include "linac/control/launch/log_relay.h"
 #include "linac/control/launch/sandbox.h"
@@ -182,7 +182,7 @@ Given give_secrets(const AttemptFolder& folder, Command& command, std::string& p
   return given;
 }
 
-Started start(const AttemptFolder& folder, Command& command, int& gate) {
+Started start(const AttemptFolder& folder, Command& command, Descriptor& gate) {
   Started refused;
   try {
     const Given given = give_secrets(folder, command, refused.problem);
@@ -197,15 +197,14 @@ Exit carry_out(const AttemptFolder& folder, Command command, pid_t parent) {
   const Signals signals;
   prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
   const auto begin = Clock::now();
-  int gate = -1;
+  Descriptor gate;
   const Started started = start(folder, command, gate);
-  Descriptor gate_owner(gate);
   Exit exit;
   exit.problem = started.problem;
   if (started.pid > 0) {
     folder.write_process(process_key(started.pid));
-    if (write(gate, "g", 1) != 1) exit.problem = "it ended before it began";
-    gate_owner.reset();
+    if (write(gate.get(), "g", 1) != 1) exit.problem = "it ended before it began";
+    gate.reset();
     Watch watch{folder, command, started.pid, signals, parent};
     if (command.view) {
       watch.sandbox = first_of_sandbox(started.told);
@@ -253,7 +252,7 @@ int supervise(const std::filesystem::path& root, pid_t parent) {
       return kFolderStatus;
     }
     const Descriptor lock(open(folder.lock().c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0640));
-    if (!lock || flock(lock.get(), LOCK_EX | LOCK_NB) != 0 || folder.supervisor()) {
+    if (!lock || !lock_alone(lock.get()) || folder.supervisor()) {
       log::error(fmt::format("[launch] {}: this attempt was started before", root.string()));
       return kTakenStatus;
     }

@@ -8,6 +8,7 @@
 #include "linac/base/base/error.h"
 #include "linac/base/base/temporary_folder.h"
 #include "linac/control/catalog/catalog.h"
+#include "linac/control/catalog/curves.h"
 #include "linac/control/catalog/metrics.h"
 #include "linac/control/catalog/runs.h"
 #include "linac/control/service/data_folder.h"

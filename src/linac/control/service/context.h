@@ -9,7 +9,7 @@
 
 #include "linac/control/catalog/catalog.h"
 #include "linac/control/catalog/visibility.h"
-#include "linac/control/execution/site.h"
+#include "linac/control/execution/host.h"
 #include "linac/control/http/files/uploads.h"
 #include "linac/control/http/traffic.h"
 #include "linac/control/service/checks.h"
@@ -42,7 +42,7 @@ struct Context {
   Hub hub;
   http::Traffic traffic;
   std::atomic<int64_t> points_total = 0, failed_logins_total = 0;
-  execution::Site site{data, artifacts, catalog, hub, points_total};
+  execution::Host host{data, artifacts, catalog, hub, points_total};
 };
 
 }  // namespace linac::service

@@ -17,7 +17,7 @@
 #include <thread>
 #include <vector>
 
-#include "linac/control/catalog/metrics.h"
+#include "linac/control/catalog/points.h"
 #include "linac/control/execution/news.h"
 #include "linac/control/http/server/event_stream.h"
 

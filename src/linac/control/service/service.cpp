@@ -11,7 +11,6 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <iterator>
 #include <mutex>
 #include <thread>
 
@@ -36,9 +35,9 @@
 #include "linac/control/service/context.h"
 #include "linac/control/service/declared_sites.h"
 #include "linac/control/service/ownership.h"
-#include "linac/control/service/routes/jobs.h"
 #include "linac/control/service/routes/table.h"
 #include "linac/control/service/secret_box.h"
+#include "linac/control/service/studies/conductor.h"
 #include "linac/control/service/user_secrets.h"
 
 namespace linac::service {
@@ -169,7 +168,7 @@ class Service::Implementation {
         first_token_(options.authentication ? first_admin(context_.catalog, context_.visibility) : ""),
         sandboxes_(sandboxes(options, folder_)),
         warning_(warning_of(sandboxes_)),
-        scheduler_(context_.site, attempts(options, sandboxes_), launch::local_launcher(slots(options)),
+        scheduler_(context_.host, attempts(options, sandboxes_), launch::local_launcher(slots(options)),
                    other_places(options)),
         router_(routes()),
         dispatcher_([this](Method method, const std::map<std::string, std::string>& headers,
@@ -201,14 +200,7 @@ class Service::Implementation {
 
  private:
   std::vector<Route> routes() {
-    std::vector<Route> routes = all_routes(context_, authentication_);
-    for (auto family :
-         {job_routes(context_, scheduler_, sites_), pilot_routes(context_, scheduler_, pilots_),
-          run_file_routes(context_), ingest_routes(context_), secret_routes(context_, secret_box_),
-          study_routes(context_, desks_), submitted_study_routes(context_, desks_, conductor_, scheduler_, sites_)})
-      std::move(family.begin(), family.end(), std::back_inserter(routes));
-    add_description(routes);
-    return routes;
+    return all_routes({context_, authentication_, secret_box_, desks_, conductor_, scheduler_, sites_, pilots_});
   }
 
   bool has_room() const {
@@ -264,7 +256,7 @@ class Service::Implementation {
     settings.outputs = [this](const std::string& label) {
       const auto attempt = execution::attempt_of(label);
       if (!attempt) throw environment_error(fmt::format("[queue] '{}' is no attempt of a run", label));
-      return execution::RunPlaces(context_.site, context_.site.run(attempt->first)).outputs;
+      return execution::RunPlaces(context_.host, context_.host.run(attempt->first)).outputs;
     };
     auto launchers = sites_.launchers(settings);
     launchers[catalog::kPilots] = std::make_unique<launch::PilotLauncher>(pilots_);

@@ -7,6 +7,7 @@
 
 #include "linac/base/base/error.h"
 #include "linac/base/base/fnv1a.h"
+#include "linac/control/sites/abilities.h"
 #include "linac/control/sites/label.h"
 
 namespace linac::sites {
@@ -119,7 +120,7 @@ std::vector<Started> start_array(const Site& site, Array array, bool named) {
                   .folder = site.common().folder,
                   .out = member.out,
                   .id = "",
-                  .hosts = site.hosts(member),
+                  .hosts = chosen_hosts(site, member),
                   .array = array.name,
                   .index = static_cast<int>(i + 1)},
                  member,
@@ -137,9 +138,10 @@ std::vector<Started> start_array(const Site& site, Array array, bool named) {
     all.push_back(std::move(one));
   }
   if (std::all_of(all.begin(), all.end(), [](const Started& one) { return one.kept.submitted; })) return all;
-  site.plan_array(array);  // what is wrong with it is known before anything is kept
+  const TakesArrays& arrays = arrays_of(site);
+  arrays.plan_array(array);  // what is wrong with it is known before anything is kept
   for (const Started& one : all) keep(one.kept);
-  const std::string id = site.submit_array(array);
+  const std::string id = arrays.submit_array(array);
   for (Started& one : all) {
     if (one.kept.submitted) continue;  // and perhaps resumed since
     one.kept.record.id = fmt::format("{}_{}", id, one.kept.record.index);

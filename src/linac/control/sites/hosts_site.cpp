@@ -286,7 +286,6 @@ std::string HostsSite::cancel(const Record& record) const {
 }
 
 void HostsSite::fetch(const Record& record, const std::string& folder) const {
-  if (!is_apart()) return Site::fetch(record, folder);
   const auto hosts = hosts_of(record);
   for (const std::string& host : hosts)
     shell(host).unpack("what the script has written cannot be fetched", pack_script(record),

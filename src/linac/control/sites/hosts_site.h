@@ -7,19 +7,14 @@
 //   launch/log-0.txt  what it prints                  exit-0  how it ended
 // The numbers tell hosts apart that share the folder.
 
+#include "linac/control/sites/abilities.h"
 #include "linac/control/sites/shell.h"
 #include "linac/control/sites/site.h"
 
 namespace linac::sites {
 
-std::unique_ptr<Site> make_local_site(const YAML::Node& settings, const std::string& where, const std::string& name);
-std::vector<config::Setting> local_settings();
-
-std::unique_ptr<Site> make_ssh_site(const YAML::Node& settings, const std::string& where, const std::string& name);
-std::vector<config::Setting> ssh_settings();
-
-/// What both have in common, by the workers of each host.
-class HostsSite : public Site {
+/// What these sites have in common, by the workers of each host.
+class HostsSite : public Site, public RunsScripts, public HasFolders {
  public:
   using Site::Site;
 
@@ -30,6 +25,7 @@ class HostsSite : public Site {
   Standing standing(const Record& record) const override;
   std::string cancel(const Record& record) const override;
   std::string log(const Record& record, int64_t from) const override;
+  bool is_apart() const override { return false; }
   void fetch(const Record& record, const std::string& folder) const override;
   void remove(const Record& record) const override;
   std::vector<Shell> shells_of_run(const Record& record) const override;

@@ -13,6 +13,7 @@
 #include "linac/base/base/fnv1a.h"
 #include "linac/base/base/secure_random.h"
 #include "linac/base/base/utf8.h"
+#include "linac/control/sites/abilities.h"
 #include "linac/control/sites/label.h"
 
 namespace linac::sites {
@@ -68,7 +69,7 @@ int64_t now_ms() {
 std::string default_out(const Site& site, const std::string& label, bool script) {
   if (script) return fmt::format("{}/{}/out", site.common().folder, label);
   const std::string& out = site.common().out;
-  if (const std::string own = site.own_place(label); out.empty() && !own.empty()) return own;
+  if (const auto* keeps = site.as<KeepsRuns>(); keeps != nullptr && out.empty()) return keeps->own_place(label);
   return (out.empty() ? site.common().folder : out.substr(0, out.find_last_not_of('/') + 1)) + "/" + label;
 }
 
@@ -88,8 +89,8 @@ Launch make_launch(const Site& site, const job::Job& job, const Wishes& wishes) 
   if (!wishes.workers.empty())
     set_workers(launch, wishes.workers);
   else
-    launch.workers =
-        static_cast<int>(site.workers() > 0 ? std::min<int64_t>(site.workers(), job.train.replicas) : job.workers);
+    launch.workers = static_cast<int>(
+        site.facts().workers > 0 ? std::min<int64_t>(site.facts().workers, job.train.replicas) : job.workers);
   if (launch.workers > job.train.replicas)
     throw user_error(fmt::format("[launch] {} workers for train.replicas = {}: a worker carries at least one replica",
                                  launch.workers, job.train.replicas));
@@ -105,7 +106,7 @@ Launch make_launch(const Site& site, const job::Job& job, const Wishes& wishes) 
 }
 
 Launch make_agents(const Site& site, const AgentWishes& wishes) {
-  if (!site.carries_agents())
+  if (!site.facts().carries_agents)
     throw user_error(
         fmt::format("[agents] {}: agents are started by hand there, e.g. by sbatch (docs/guide/launch.md); "
                     "sites of the kind panda start them",
@@ -157,7 +158,7 @@ Started start(const Site& site, Launch launch, bool named, const std::map<std::s
     kept.launch.key = other.launch.key;
     break;
   }
-  kept.record.hosts = site.hosts(kept.launch);
+  kept.record.hosts = chosen_hosts(site, kept.launch);
   site.plan(kept.launch);  // what is wrong with it is known before anything is kept
   keep(kept);
   kept.record.id = site.submit(kept.launch);

@@ -40,8 +40,6 @@ class LocalSite : public HostsSite {
   LocalSettings settings_;
 };
 
-}  // namespace
-
 std::unique_ptr<Site> make_local_site(const YAML::Node& node, const std::string& where, const std::string& name) {
   LocalSettings settings;
   config::read(node, settings, where, name + ".");
@@ -49,8 +47,11 @@ std::unique_ptr<Site> make_local_site(const YAML::Node& node, const std::string&
   return std::make_unique<LocalSite>(name, where, settings);
 }
 
-std::vector<config::Setting> local_settings() {
-  return config::describe(LocalSettings{});
+}  // namespace
+
+Kind local_kind() {
+  return {"local", "this host, beside what else runs here", make_local_site,
+          [] { return config::describe(LocalSettings{}); }};
 }
 
 }  // namespace linac::sites

@@ -2,8 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/file.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -15,6 +13,7 @@
 #include "linac/base/base/atomic_file.h"
 #include "linac/base/base/error.h"
 #include "linac/base/base/nearest.h"
+#include "linac/base/base/sole_lock.h"
 #include "linac/base/base/user_files.h"
 #include "linac/control/sites/label.h"
 
@@ -147,16 +146,11 @@ LaunchLock::LaunchLock(const std::string& site) {
   const auto folder = state_folder(site);
   make_folder(folder);
   const auto path = folder / "lock";
-  file_ = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
-  if (file_ < 0)
+  file_ = Descriptor(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600));
+  if (!file_)
     throw environment_error(fmt::format("[launch] {}: cannot be opened ({})", path.string(), std::strerror(errno)));
-  while (flock(file_, LOCK_EX) != 0)
-    if (errno != EINTR)
-      throw environment_error(fmt::format("[launch] {}: cannot be locked ({})", path.string(), std::strerror(errno)));
-}
-
-LaunchLock::~LaunchLock() {
-  if (file_ >= 0) close(file_);
+  if (!lock_alone(file_.get(), kForever))
+    throw environment_error(fmt::format("[launch] {}: cannot be locked ({})", path.string(), std::strerror(errno)));
 }
 
 }  // namespace linac::sites

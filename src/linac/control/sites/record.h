@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "linac/base/base/descriptor.h"
 #include "linac/control/sites/site.h"
 
 namespace linac::sites {
@@ -45,12 +46,9 @@ class LaunchLock {
  public:
   /// Waits for whoever has it.
   explicit LaunchLock(const std::string& site);
-  ~LaunchLock();
-  LaunchLock(const LaunchLock&) = delete;
-  LaunchLock& operator=(const LaunchLock&) = delete;
 
  private:
-  int file_ = -1;
+  Descriptor file_;
 };
 
 }  // namespace linac::sites

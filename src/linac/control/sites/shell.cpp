@@ -3,10 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
-#include <signal.h>
-#include <spawn.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,7 +12,7 @@
 #include <cstring>
 #include <sstream>
 
-#include "linac/base/base/argument_pointers.h"
+#include "linac/base/base/child_process.h"
 #include "linac/base/base/descriptor.h"
 #include "linac/base/base/error.h"
 #include "linac/base/base/secure_random.h"
@@ -26,9 +23,12 @@ namespace {
 
 constexpr size_t kSaidMax = 64 << 20;
 
+Error failed(const std::string& problem) {
+  return environment_error(fmt::format("[sites] {}; is it installed?", problem));
+}
+
 Error failed(const std::string& program, const char* call, int code) {
-  return environment_error(
-      fmt::format("[sites] {}: cannot be started ({}: {}); is it installed?", program, call, std::strerror(code)));
+  return failed(ProcessStart{.process = {}, .name = program, .failed = call, .error = code}.problem());
 }
 
 // Both ends close by themselves in other processes that are started.
@@ -41,29 +41,18 @@ std::array<Descriptor, 2> channel(const std::string& program) {
 // A process with its three streams; killed if it is still there at the end.
 class Child {
  public:
-  explicit Child(std::vector<std::string> words) {
+  explicit Child(const std::vector<std::string>& words) {
     auto in = channel(words[0]), out = channel(words[0]), errors = channel(words[0]);
-    posix_spawn_file_actions_t files;
-    posix_spawn_file_actions_init(&files);
-    posix_spawn_file_actions_adddup2(&files, in[1].get(), STDIN_FILENO);
-    posix_spawn_file_actions_adddup2(&files, out[1].get(), STDOUT_FILENO);
-    posix_spawn_file_actions_adddup2(&files, errors[1].get(), STDERR_FILENO);
-    const auto argv = argument_pointers(words);
-    const int code = posix_spawnp(&id_, argv[0], &files, nullptr, argv.data(), environ);
-    posix_spawn_file_actions_destroy(&files);
-    if (code != 0) throw failed(words[0], "exec", code);
+    ProcessStart start = start_program(
+        {.words = words},
+        {.in = in[1].get(), .out = out[1].get(), .errors = errors[1].get(), .others = ChildSettings::Others::kKept});
+    if (!start) throw failed(start.problem());
+    process_ = std::move(start.process);
     in_ = std::move(in[0]);
     out_ = std::move(out[0]);
     errors_ = std::move(errors[0]);
     for (const Descriptor* end : {&in_, &out_, &errors_}) fcntl(end->get(), F_SETFL, O_NONBLOCK);
   }
-  ~Child() {
-    if (id_ <= 0) return;
-    kill(id_, SIGKILL);
-    waitpid(id_, nullptr, 0);
-  }
-  Child(const Child&) = delete;
-  Child& operator=(const Child&) = delete;
 
   void tell(std::string_view& text) {
     const ssize_t sent = send(in_.get(), text.data(), text.size(), MSG_NOSIGNAL);
@@ -78,17 +67,15 @@ class Child {
   }
   // Nothing while it goes on.
   bool ended(int& status) {
-    int code = 0;
-    if (waitpid(id_, &code, WNOHANG) != id_) return false;
-    id_ = 0;
-    status = WIFEXITED(code) ? WEXITSTATUS(code) : 128 + WTERMSIG(code);
-    return true;
+    const auto end = process_.ended();
+    if (end) status = end->status();
+    return end.has_value();
   }
 
   Descriptor in_, out_, errors_;
 
  private:
-  pid_t id_ = 0;
+  ChildProcess process_;
 };
 
 std::string trimmed(const std::string& text) {

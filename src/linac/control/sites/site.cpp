@@ -1,7 +1,5 @@
 #include "linac/control/sites/site.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cctype>
 
@@ -17,24 +15,6 @@ bool is_name(const std::string& text) {
 }
 
 }  // namespace
-
-std::vector<PlannedStep> Site::plan_as(const Launch&, const std::string& kind) const {
-  throw user_error(fmt::format("{}: --as {} is for sites of the kind kubernetes; leave it out", place(), kind));
-}
-
-std::vector<PlannedStep> Site::plan_array(const Array&) const {
-  throw user_error(
-      fmt::format("{}: several jobs at once are for sites of the kind slurm; launch them one by one", place()));
-}
-
-std::string Site::submit_array(const Array& array) const {
-  plan_array(array);
-  return "";
-}
-
-void Site::fetch(const Record& record, const std::string&) const {
-  throw user_error(fmt::format("{}: what a script writes is not fetched from there: it is in {}", place(), record.out));
-}
 
 void need(bool holds, const std::string& place, const std::string& what) {
   if (!holds) throw user_error(place + "." + what);

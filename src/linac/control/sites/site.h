@@ -1,10 +1,11 @@
 #pragma once
 // A place that runs trainings and belongs to somebody else: what it needs to be told (sites.yaml), and what one launch
-// there is, as files and commands. A kind of site is a class here and a line in the table of kinds.cpp.
+// there is, as files and commands. A kind of site is a file with a class for this and its Kind, and its lines in
+// kinds.cpp.
 //
-// Sites are values without state beside their settings. Their calls ask the place by its own tools (shell.h) and may
-// take as long as its network does; several threads may call at the same time. Environment error when the place cannot
-// be reached or refuses, with its own words.
+// Sites are values without state beside their settings. Their calls ask the place by its own tools and may take as
+// long as its network does; several threads may call at the same time. Environment error when the place cannot be
+// reached or refuses, with its own words.
 
 #include <chrono>
 #include <cstdint>
@@ -18,9 +19,11 @@
 #include "linac/base/job/job.h"
 #include "linac/base/job/run_states.h"
 #include "linac/control/sites/script/script.h"
-#include "linac/control/sites/shell.h"
 
 namespace linac::sites {
+
+/// "local, ssh, slurm, ... or panda", all of kinds().
+const std::string& words_of_kinds();
 
 /// What every kind of site has.
 struct CommonSettings {
@@ -31,7 +34,7 @@ struct CommonSettings {
 
   template <class V>
   void common_fields(V& v) {
-    v("kind", kind, "local, ssh, slurm, mpi, kubernetes or panda");
+    v("kind", kind, words_of_kinds().c_str());
     v("folder", folder,
       "absolute path there: each launch gets a folder of its name in it; for slurm, mpi and kubernetes on a disk that "
       "all nodes share");
@@ -96,63 +99,49 @@ struct Standing {
   std::optional<int> exit{};                                 // of the run, where that is how it ended and is known
 };
 
+/// What is the same for all launches of a site.
+struct Facts {
+  int workers = 0;                // where nobody says a number; 0: as many as the job says
+  std::chrono::seconds pause{1};  // of whoever follows a launch, before the place is asked again
+  bool carries_agents = false;    // launches of agents can be brought there
+  /// Nothing is left there of a launch that was cancelled: then its user's record alone knows how it ended.
+  bool forgets = false;
+};
+
+/// What all kinds can do. What some can is an interface of its own (abilities.h).
 class Site {
  public:
   Site(std::string name, std::string where) : name_(std::move(name)), where_(std::move(where)) {}
   virtual ~Site() = default;
 
   const std::string& name() const { return name_; }
-  virtual const CommonSettings& common() const = 0;
+  /// "[sites] sites.yaml:3: farm", for messages.
+  std::string place() const { return "[sites] " + where_ + ": " + name_; }
+  /// The ability, if the site has it.
+  template <class Ability>
+  const Ability* as() const {
+    return dynamic_cast<const Ability*>(this);
+  }
 
-  /// How many workers it has where nobody says a number; 0: as many as the job says.
-  virtual int workers() const { return 0; }
+  virtual const CommonSettings& common() const = 0;
+  virtual Facts facts() const { return {}; }
+
   /// User error if the launch is none for this place.
   virtual std::vector<PlannedStep> plan(const Launch& launch) const = 0;
-  /// The same as an object of an operator that is installed there: trainjob, tfjob, pytorchjob.
-  virtual std::vector<PlannedStep> plan_as(const Launch& launch, const std::string& kind) const;
   /// Whether a launch could begin there. Starts nothing and costs nothing. With the job also whether its files are
   /// there.
   virtual std::vector<Finding> check(const job::Job* job) const = 0;
-  /// Whether the script of a launch could begin there, as far as that can be asked; tried, where it offers that.
-  virtual std::vector<Finding> look_at_script(const Launch& launch) const = 0;
   /// Starts it, or finds that it was started: a label is started once, whoever asked for it and died meanwhile. What
   /// the place calls it.
   virtual std::string submit(const Launch& launch) const = 0;
-  /// The same of an array. User error where there is no such thing.
-  virtual std::vector<PlannedStep> plan_array(const Array& array) const;
-  virtual std::string submit_array(const Array& array) const;
-  /// Where a run of that name is kept if nobody says; empty: below the site's folder, or its `out`.
-  virtual std::string own_place(const std::string&) const { return ""; }
-  /// Whether launches of agents can be brought there.
-  virtual bool carries_agents() const { return false; }
-  /// The hosts of a launch, if the place does not choose them itself.
-  virtual std::vector<std::string> hosts(const Launch&) const { return {}; }
   virtual Standing standing(const Record& record) const = 0;
-  /// How long whoever follows a launch waits before the place is asked again.
-  virtual std::chrono::seconds pause() const { return std::chrono::seconds(1); }
   /// It writes a checkpoint and stops; asked once more, it stops at once. What was done, in words.
   virtual std::string cancel(const Record& record) const = 0;
-  /// Whether nothing is left there of a launch that was cancelled: then its user's record alone knows how it ended.
-  virtual bool forgets() const { return false; }
-  /// Whether what a script writes lies where this host does not see it, and fetch() brings it.
-  virtual bool is_apart() const { return false; }
-  /// Brings what a script has written into a folder of this host, made if it is not there; of several hosts into one
-  /// of the host's name each. What is there already stays, but for files of the same names.
-  virtual void fetch(const Record&, const std::string& folder) const;
-  /// Where the run's folder can be looked into: one shell of each host that may have it. None: no shell leads there.
-  virtual std::vector<Shell> shells_of_run(const Record&) const { return {}; }
   /// Prepares that a launch which has ended is submitted once more: what tells of its end goes, what the run has left
   /// stays. User error if something of it runs. Done twice, it is as if done once.
   virtual void reopen(const Record& record) const = 0;
-  /// Takes away what lies there of a script that has ended, but for what it has written itself: the same name can be
-  /// used anew.
-  virtual void remove(const Record&) const {}
   /// What it has printed from byte `from` on; a bounded piece.
   virtual std::string log(const Record& record, int64_t from) const = 0;
-
- protected:
-  /// "[sites] sites.yaml:3: farm"
-  std::string place() const { return "[sites] " + where_ + ": " + name_; }
 
  private:
   std::string name_, where_;

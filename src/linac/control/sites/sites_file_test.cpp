@@ -21,7 +21,7 @@ TEST(SitesFile, HasSitesOfAllKinds) {
                                  "sites.yaml");
   ASSERT_EQ(sites.size(), 3);
   EXPECT_EQ(sites[0]->name(), "farm");
-  EXPECT_EQ(sites[2]->workers(), 4);
+  EXPECT_EQ(sites[2]->facts().workers, 4);
   EXPECT_TRUE(parse_sites("", "sites.yaml").empty());
 }
 

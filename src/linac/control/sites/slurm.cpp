@@ -1,4 +1,11 @@
-#include "linac/control/sites/slurm.h"
+// Clusters with Slurm, by its own commands (sbatch, squeue, sacct, scancel, sinfo), here or on a login node that ssh
+// leads to. A launch is one job, or a member of an array: `srun` starts a worker for each task. A job that is
+// preempted, comes to its time limit or loses too many of its nodes has left a checkpoint, puts itself back into the
+// queue and goes on from there.
+//
+//   launch/launch.sbatch  the script, which holds no secret: on many systems others can read it
+//   launch/submitted      the job's number and when it was submitted: numbers are used again
+//   launch/log.txt        what it prints        launch/exit  how it ended
 
 #include <fmt/format.h>
 
@@ -7,9 +14,11 @@
 #include "linac/base/base/amounts.h"
 #include "linac/base/base/error.h"
 #include "linac/base/base/shell_word.h"
+#include "linac/control/sites/abilities.h"
 #include "linac/control/sites/script/script_files.h"
 #include "linac/control/sites/scripts.h"
 #include "linac/control/sites/shell.h"
+#include "linac/control/sites/site.h"
 #include "linac/control/sites/slurm_script.h"
 #include "linac/control/sites/slurm_words.h"
 
@@ -32,7 +41,7 @@ std::string cancel_words(const Record& record, const std::string& id, bool gentl
                      named + shell_word(id + ".0"));
 }
 
-class SlurmSite : public Site {
+class SlurmSite : public Site, public TakesArrays, public RunsScripts, public HasFolders {
  public:
   SlurmSite(std::string name, std::string where, SlurmSettings settings)
       : Site(std::move(name), std::move(where)), settings_(std::move(settings)) {}
@@ -46,12 +55,11 @@ class SlurmSite : public Site {
   std::string submit_array(const Array& array) const override;
   Standing standing(const Record& record) const override;
   // Each question is work for the one process that serves the whole cluster.
-  std::chrono::seconds pause() const override { return std::chrono::seconds(5); }
+  Facts facts() const override { return {.pause = std::chrono::seconds(5)}; }
   std::string cancel(const Record& record) const override;
   std::string log(const Record& record, int64_t from) const override;
   bool is_apart() const override { return !settings_.login.empty(); }
   void fetch(const Record& record, const std::string& folder) const override {
-    if (!is_apart()) return Site::fetch(record, folder);
     shell().unpack("what the script has written cannot be fetched", pack_script(record), folder);
   }
   std::vector<Shell> shells_of_run(const Record&) const override { return {shell()}; }
@@ -293,8 +301,6 @@ std::string SlurmSite::log(const Record& record, int64_t from) const {
       .out;
 }
 
-}  // namespace
-
 std::unique_ptr<Site> make_slurm_site(const YAML::Node& node, const std::string& where, const std::string& name) {
   SlurmSettings settings;
   config::read(node, settings, where, name + ".");
@@ -323,8 +329,11 @@ std::unique_ptr<Site> make_slurm_site(const YAML::Node& node, const std::string&
   return std::make_unique<SlurmSite>(name, where, settings);
 }
 
-std::vector<config::Setting> slurm_settings() {
-  return config::describe(SlurmSettings{});
+}  // namespace
+
+Kind slurm_kind() {
+  return {"slurm", "a cluster with Slurm, from its login node or through ssh", make_slurm_site,
+          [] { return config::describe(SlurmSettings{}); }};
 }
 
 }  // namespace linac::sites

@@ -38,14 +38,14 @@ struct SshSettings : CommonSettings {
   }
 };
 
-class SshSite : public HostsSite {
+class SshSite : public HostsSite, public ChoosesHosts {
  public:
   SshSite(std::string name, std::string where, SshSettings settings)
       : HostsSite(std::move(name), std::move(where)), settings_(std::move(settings)) {}
   const CommonSettings& common() const override { return settings_; }
   bool is_apart() const override { return true; }
   std::vector<Finding> check(const job::Job* job) const override;
-  int workers() const override { return static_cast<int>(settings_.hosts.size()) * settings_.workers_per_host; }
+  Facts facts() const override { return {.workers = workers()}; }
 
   std::vector<std::string> hosts(const Launch& launch) const override {
     const auto count = std::min<size_t>(settings_.hosts.size(), static_cast<size_t>(launch.workers));
@@ -98,6 +98,7 @@ class SshSite : public HostsSite {
   }
 
  private:
+  int workers() const { return static_cast<int>(settings_.hosts.size()) * settings_.workers_per_host; }
   std::string address() const {
     if (!settings_.address.empty()) return settings_.address;
     const std::string& first = settings_.hosts.front();
@@ -138,8 +139,6 @@ std::vector<Finding> SshSite::check(const job::Job* job) const {
   return all;
 }
 
-}  // namespace
-
 std::unique_ptr<Site> make_ssh_site(const YAML::Node& node, const std::string& where, const std::string& name) {
   SshSettings settings;
   config::read(node, settings, where, name + ".");
@@ -157,8 +156,10 @@ std::unique_ptr<Site> make_ssh_site(const YAML::Node& node, const std::string& w
   return std::make_unique<SshSite>(name, where, settings);
 }
 
-std::vector<config::Setting> ssh_settings() {
-  return config::describe(SshSettings{});
+}  // namespace
+
+Kind ssh_kind() {
+  return {"ssh", "hosts that you reach with ssh", make_ssh_site, [] { return config::describe(SshSettings{}); }};
 }
 
 }  // namespace linac::sites

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -10,6 +9,7 @@
 
 #include "linac/base/base/atomic_file.h"
 #include "linac/base/base/error.h"
+#include "linac/base/base/sole_lock.h"
 #include "linac/control/study/file_error.h"
 
 namespace linac::study {
@@ -24,18 +24,17 @@ constexpr const char* kStudy = "study.yaml";
 class Journal::Locked {
  public:
   explicit Locked(Journal& journal) : journal_(journal) {
-    while (::flock(journal.file_.get(), LOCK_EX) != 0)
-      if (errno != EINTR) throw cannot(journal.folder_ / kJournal, "locked");
+    if (!lock_alone(journal.file_.get(), kForever)) throw cannot(journal.folder_ / kJournal, "locked");
     try {
       journal.refresh();
       // What is left has no end of its line, and nobody is writing it.
       if (::ftruncate(journal.file_.get(), journal.read_) != 0) throw cannot(journal.folder_ / kJournal, "written");
     } catch (...) {
-      ::flock(journal.file_.get(), LOCK_UN);
+      unlock(journal.file_.get());
       throw;
     }
   }
-  ~Locked() { ::flock(journal_.file_.get(), LOCK_UN); }
+  ~Locked() { unlock(journal_.file_.get()); }
   Locked(const Locked&) = delete;
   Locked& operator=(const Locked&) = delete;
 
@@ -78,8 +77,7 @@ Journal Journal::open_or_make(const std::filesystem::path& folder, const Study& 
 Journal Journal::make_given(const std::filesystem::path& folder, const GivenStudy& given) {
   // Whoever comes first; one that was killed has left an empty file, if any.
   const Descriptor lock = file_to_write(folder);
-  while (::flock(lock.get(), LOCK_EX) != 0)
-    if (errno != EINTR) throw cannot(folder / kJournal, "locked");
+  if (!lock_alone(lock.get(), kForever)) throw cannot(folder / kJournal, "locked");
   struct stat held = {}, there = {};
   const bool mine = ::fstat(lock.get(), &held) == 0 && ::stat((folder / kJournal).c_str(), &there) == 0 &&
                     held.st_dev == there.st_dev && held.st_ino == there.st_ino && held.st_size == 0;

@@ -4,11 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <signal.h>
-#include <sys/file.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -18,10 +14,11 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "linac/base/base/argument_pointers.h"
 #include "linac/base/base/atomic_file.h"
+#include "linac/base/base/child_process.h"
 #include "linac/base/base/descriptor.h"
 #include "linac/base/base/error.h"
+#include "linac/base/base/sole_lock.h"
 #include "linac/control/study/file_error.h"
 #include "linac/control/tune/point_json.h"
 
@@ -35,10 +32,9 @@ constexpr size_t kLogEnd = 16384;
 /// Held by all processes of a trial: the open file is theirs too.
 Descriptor lock_of(const std::filesystem::path& folder) {
   const auto path = folder / "lock";
-  Descriptor lock(::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW, 0644));
+  Descriptor lock = above_streams(Descriptor(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644)));
   if (!lock) throw cannot(path, "opened");
-  while (::flock(lock.get(), LOCK_EX) != 0)
-    if (errno != EINTR) throw cannot(path, "locked");
+  if (!lock_alone(lock.get(), kForever)) throw cannot(path, "locked");
   return lock;
 }
 
@@ -94,44 +90,37 @@ TrialProcess::TrialProcess(const Study& study, const tune::Space& space, const t
     if (study.settings.population.used()) write_place(study.settings.population, trial, trials, folder_);
     std::filesystem::remove(folder_ / "output.json");
   }
-  std::vector<std::string> words = words_of(study, space, trial, trials, program);
-  const auto argv = argument_pointers(words);
   const auto log_path = folder_ / "log";
   const Descriptor log(::open(log_path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0644));
   if (!log) throw cannot(log_path, "written");
-  const pid_t parent = ::getpid();
-  id_ = ::fork();
-  if (id_ < 0)
+  // A group of its own: what a terminal sends to all comes by way of the parent, which knows what it wants.
+  ProcessStart start = start_program(
+      {.words = words_of(study, space, trial, trials, program), .folder = command ? folder_.string() : ""},
+      {.in = ChildSettings::kNothing,
+       .out = log.get(),
+       .errors = log.get(),
+       .inherited = {lock.get()},
+       .others = ChildSettings::Others::kKept,
+       .leads = ChildSettings::Leads::kGroup,
+       .death_signal = SIGTERM});
+  // One that could not become its program has ended, as a trial does that fails.
+  if (!start.process)
     throw environment_error(
-        fmt::format("[study] trial {} cannot be started ({}); set parallel to less", number_, std::strerror(errno)));
-  if (id_ == 0) {
-    // A group of its own: what a terminal sends to all comes by way of the parent, which knows what it wants.
-    ::setpgid(0, 0);
-    ::prctl(PR_SET_PDEATHSIG, SIGTERM);
-    const int nothing = ::open("/dev/null", O_RDONLY);
-    if (::getppid() != parent || ::dup2(nothing, 0) < 0 || ::dup2(log.get(), 1) < 0 || ::dup2(log.get(), 2) < 0 ||
-        (command && ::chdir(folder_.c_str()) != 0))
-      ::_exit(126);
-    ::signal(SIGINT, SIG_DFL);
-    ::signal(SIGTERM, SIG_DFL);
-    ::execv(argv[0], argv.data());
-    ::_exit(127);
-  }
+        fmt::format("[study] trial {} cannot be started ({}); set parallel to less", number_, start.why()));
+  process_ = std::move(start.process);
 }
 
 std::optional<int> TrialProcess::ended() {
-  int status = 0;
-  const pid_t got = ::waitpid(id_, &status, WNOHANG);
-  if (got == 0 || (got < 0 && errno == EINTR)) return std::nullopt;
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  const auto end = process_.ended();
+  return end ? std::optional(end->status()) : std::nullopt;
 }
 
 void TrialProcess::stop() const {
-  ::kill(id_, SIGTERM);
+  process_.send(SIGTERM);
 }
 
 void TrialProcess::kill() const {
-  ::kill(-id_, SIGKILL);
+  process_.kill();
 }
 
 std::vector<Measured> TrialProcess::measured() {

@@ -1,10 +1,8 @@
 #pragma once
 // One trial carried out: a process in the trial's folder, `linac train` or a command, that ends after SIGTERM with a
 // checkpoint and goes on from there. It gets SIGTERM when the process that started it ends, however that ends; a lock
-// in its folder, which it inherits, tells whether it is still there. Owned by the thread that made it, which must be
-// the process's only one (fork).
-
-#include <sys/types.h>
+// in its folder, which it inherits, tells whether it is still there. Owned by the thread that made it, with which it
+// ends; killed with its owner.
 
 #include <cstdint>
 #include <filesystem>
@@ -12,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "linac/base/base/child_process.h"
 #include "linac/control/study/study_file.h"
 #include "linac/control/study/trial_record.h"
 
@@ -24,9 +23,6 @@ class TrialProcess {
   /// has not ended. Environment error if it cannot be started.
   TrialProcess(const Study& study, const tune::Space& space, const tune::Trial& trial,
                const std::filesystem::path& trials, const std::filesystem::path& program);
-  TrialProcess(TrialProcess&&) = default;
-  TrialProcess& operator=(TrialProcess&&) = default;
-
   int64_t number() const { return number_; }
   const std::filesystem::path& folder() const { return folder_; }
   /// Its exit status, 128 + the signal for one that was killed; nothing while it goes on.
@@ -46,7 +42,7 @@ class TrialProcess {
   int64_t number_;
   std::filesystem::path folder_;
   TrialRecord record_;
-  pid_t id_ = 0;
+  ChildProcess process_;
 };
 
 }  // namespace linac::study

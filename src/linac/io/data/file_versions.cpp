@@ -36,7 +36,7 @@ std::string fingerprint_of(const storage::Source& source) {
 
 FileVersion look(const std::string& url) {
   const auto source = storage::Source::open(url);
-  if (!source->is_ranged() && storage::is_remote(url))
+  if (!source->is_ranged() && source->is_remote())
     throw user_error(
         fmt::format("[data] {}: its server names no version of the file, or sends no parts, so "
                     "data.shuffle_window cannot tell whether it is the same when its window comes: copy "

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -20,6 +19,7 @@
 #include "linac/base/base/error.h"
 #include "linac/base/base/host.h"
 #include "linac/base/base/log.h"
+#include "linac/base/base/sole_lock.h"
 #include "linac/io/storage/cache_files.h"
 #include "linac/io/storage/copy_note.h"
 #include "linac/io/storage/file_lock.h"
@@ -41,7 +41,7 @@ class Uses {
     fs::create_directories(root / "uses", error);
     const fs::path path = root / "uses" / fmt::format("{}-{}", host_name(), ::getpid());
     descriptor_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644);
-    if (descriptor_ >= 0) ::flock(descriptor_, LOCK_EX | LOCK_NB);
+    if (descriptor_ >= 0) try_lock_alone(descriptor_);
   }
   void add(const std::string& path) {
     if (++times_[path] == 1) write(path);

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,6 +11,7 @@
 #include <set>
 
 #include "linac/base/base/descriptor.h"
+#include "linac/base/base/sole_lock.h"
 #include "linac/io/storage/cache_files.h"
 #include "linac/io/storage/copy_note.h"
 #include "linac/io/storage/file_lock.h"
@@ -38,7 +38,7 @@ CacheKind kind_of(const fs::path& file, const std::string& folder) {
 
 bool is_locked(const fs::path& file) {
   const Descriptor open(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW));
-  return open && ::flock(open.get(), LOCK_SH | LOCK_NB) != 0;
+  return open && !try_lock_shared(open.get());
 }
 
 /// A process that makes a copy has said that it uses it; `data copy` locks its part.

@@ -1,7 +1,6 @@
 #include "linac/io/storage/cache_files.h"
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include <sstream>
@@ -9,6 +8,7 @@
 
 #include "linac/base/base/atomic_file.h"
 #include "linac/base/base/descriptor.h"
+#include "linac/base/base/sole_lock.h"
 #include "linac/io/storage/copy_note.h"
 
 namespace linac::storage {
@@ -60,7 +60,7 @@ std::set<std::string> used_paths(const fs::path& root) {
   for (fs::directory_iterator entry(root / "uses", error), end; !error && entry != end; entry.increment(error)) {
     const Descriptor file(::open(entry->path().c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
     if (!file) continue;
-    if (::flock(file.get(), LOCK_SH | LOCK_NB) == 0) {
+    if (try_lock_shared(file.get())) {
       ::unlink(entry->path().c_str());
       continue;
     }

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,6 +12,7 @@
 
 #include "linac/base/base/atomic_file.h"
 #include "linac/base/base/error.h"
+#include "linac/base/base/sole_lock.h"
 #include "linac/io/net/http_client.h"
 #include "linac/io/storage/storage.h"
 
@@ -38,7 +38,7 @@ Descriptor open_part(const fs::path& part) {
   }
   if (!S_ISREG(status.st_mode))
     throw environment_error(fmt::format("[copy] {}: no regular file, and in the way; remove it", part.string()));
-  if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
+  if (!try_lock_alone(file.get())) {
     throw user_error(fmt::format("[copy] {}: another process is writing it; wait for it, or end it", part.string()));
   }
   return file;

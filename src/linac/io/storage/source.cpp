@@ -18,6 +18,8 @@ namespace fs = std::filesystem;
 
 }  // namespace
 
+Source::Source(const std::string& url) : url_(url), is_remote_(storage::is_remote(url)) {}
+
 std::shared_ptr<const Source> Source::of_file(const fs::path& path, const std::string& name) {
   const std::shared_ptr<Source> source(new Source(name));
   auto reader = file_store().open(path.string());
@@ -30,7 +32,7 @@ std::shared_ptr<const Source> Source::of_file(const fs::path& path, const std::s
 }
 
 std::shared_ptr<const Source> Source::open(const std::string& url) {
-  if (!is_remote(url)) return of_file(fetch(url), url);
+  if (!storage::is_remote(url)) return of_file(fetch(url), url);
   auto reader = store_of(url).open(url);
   if (reader->version().empty()) {
     log::info(fmt::format("[storage] {}: fetched whole: its server names no version of it, or sends no parts",

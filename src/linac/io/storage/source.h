@@ -43,6 +43,8 @@ class Source {
 
   /// As the user named it, for messages.
   const std::string& url() const { return url_; }
+  /// Whether that names a file of another host, which may have been fetched whole: then path() is a copy in the cache.
+  bool is_remote() const { return is_remote_; }
   int64_t size() const { return size_; }
   /// Whether it is read from its server, range by range.
   bool is_ranged() const { return !path_; }
@@ -75,11 +77,12 @@ class Source {
   void need_unchanged() const;
 
  private:
-  explicit Source(const std::string& url) : url_(url) {}
+  explicit Source(const std::string& url);
   class Loan;
   class Stream;
 
   const std::string url_;
+  const bool is_remote_;
   int64_t size_ = 0;
   std::string version_;
   std::optional<std::filesystem::path> path_;

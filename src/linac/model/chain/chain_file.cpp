@@ -129,7 +129,7 @@ ChainFile load_chain(const std::filesystem::path& path) {
 ChainFile decode_chain(std::string_view bytes, const std::string& where) {
   const weights::TensorFile file = weights::decode_tensors(bytes, where);
   try {
-    return {parts_of(file), weights::range_in(file.meta, where)};
+    return {parts_of(file), primaries::range_in(file.meta, where)};
   } catch (const nlohmann::json::exception& error) {
     throw data_error(fmt::format("[model] {}: its notes are not those of a cell_chain ({})", where, error.what()));
   } catch (const Error& error) {
@@ -140,7 +140,7 @@ ChainFile decode_chain(std::string_view bytes, const std::string& where) {
 void save_chain(const ChainFile& model, const std::filesystem::path& path) {
   const ChainParts& parts = model.parts;
   nlohmann::json notes = notes_of(parts);
-  weights::add_range(model.range, notes);
+  primaries::add_range(model.range, notes);
   Writer writer;
   writer.put("cell.cell", parts.network.cell);
   writer.put("cell.shared", parts.network.shared);

@@ -7,14 +7,14 @@
 #include <string>
 #include <string_view>
 
-#include "linac/base/weights/trained_range.h"
 #include "linac/model/chain/shower_chain.h"
+#include "linac/model/primaries/trained_range.h"
 
 namespace linac::chain {
 
 struct ChainFile {
   ChainParts parts;
-  std::optional<weights::TrainedRange> range;
+  std::optional<primaries::TrainedRange> range;
 };
 
 /// By its ending, .chain.

@@ -40,7 +40,7 @@ struct linac_showers {
   }
 
   const linac::chain::ShowerChain chain;
-  const std::optional<linac::weights::TrainedRange> range;
+  const std::optional<linac::primaries::TrainedRange> range;
   mutable std::mutex mutex;
   mutable std::vector<std::unique_ptr<Room>> free;
 };
@@ -52,7 +52,7 @@ thread_local std::string t_reason;
 /// What of the primary lies outside of the training; empty: nothing.
 std::string beyond(const linac_showers& model, double energy_gev, double theta) {
   const auto energy = static_cast<float>(energy_gev), angle = static_cast<float>(theta);
-  return model.range ? linac::weights::beyond(*model.range, {&energy, 1}, {&angle, 1}) : std::string();
+  return model.range ? linac::primaries::beyond(*model.range, {&energy, 1}, {&angle, 1}) : std::string();
 }
 
 linac_showers_status refused(linac_showers_status status, std::string reason) {

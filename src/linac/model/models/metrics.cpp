@@ -7,6 +7,7 @@
 
 #include "linac/base/base/error.h"
 #include "linac/base/base/nearest.h"
+#include "linac/base/job/metrics.h"
 #include "linac/model/nn/losses.h"
 
 namespace linac::models {
@@ -14,10 +15,6 @@ namespace {
 
 const std::string& output_name(const graph::Graph& graph, size_t output) {
   return graph.nodes[static_cast<size_t>(graph.outputs[output])].name;
-}
-
-bool needs_values(const std::string& metric) {  // and not class numbers
-  return metric != "accuracy" && metric != "top_k_accuracy" && metric != "auc";
 }
 
 // The outputs that `text` names, and the metric by its full name.
@@ -58,7 +55,7 @@ std::vector<Metric> metrics_of(const graph::Graph& graph, const std::vector<std:
   const auto add = [&](Metric metric) {
     if (is_there(metric, metric.weighted)) return;
     const std::string& output = output_name(graph, metric.output);
-    if (nn::is_sparse(losses[metric.output]) && needs_values(metric.name)) {
+    if (nn::is_sparse(losses[metric.output]) && !job::takes_class_numbers(metric.name)) {
       throw user_error(fmt::format(
           "[fit] {} cannot be computed for output '{}': its targets are class numbers ({}){}", metric.name, output,
           losses[metric.output],

@@ -10,6 +10,7 @@
 #include "linac/base/base/error.h"
 #include "linac/base/base/nearest.h"
 #include "linac/base/base/plural.h"
+#include "linac/base/job/metrics.h"
 #include "linac/model/graph/weight_rules.h"
 #include "linac/model/models/runnable.h"
 #include "linac/model/nn/gradient.h"
@@ -132,7 +133,7 @@ struct Supervised::Parts {
     metrics = metrics_of(graph, settings.losses, settings.metrics, settings.weighted_metrics);
     weight_sums.resize(graph.outputs.size());
     for (const Metric& metric : metrics) {
-      if (metric.name == "auc") continue;
+      if (job::is_of_all_scores(metric.name)) continue;
       measures.push_back(metric.measure);
       if (metric.weighted && !nn::is_ratio(metric.name)) weight_sums[metric.output] = true;
     }
@@ -245,7 +246,7 @@ struct Supervised::Parts {
     const at::NoGradGuard no_gradient;
     std::vector<at::Tensor> counts;
     for (const Metric& metric : metrics) {
-      if (metric.name == "auc") continue;
+      if (job::is_of_all_scores(metric.name)) continue;
       const size_t i = metric.output;
       const nn::EventMetric events =
           nn::metric_of_events(metric.name, outputs[i], targets[i], nn::is_sparse(settings.losses[i]));
@@ -319,11 +320,11 @@ const std::vector<Metric>& Supervised::metrics() const {
   return parts_->metrics;
 }
 
-std::vector<Metric> Supervised::aucs() const {
-  std::vector<Metric> aucs;
+std::vector<Metric> Supervised::of_all_scores() const {
+  std::vector<Metric> found;
   for (const Metric& metric : parts_->metrics)
-    if (metric.name == "auc") aucs.push_back(metric);
-  return aucs;
+    if (job::is_of_all_scores(metric.name)) found.push_back(metric);
+  return found;
 }
 
 // A penalty is added after the backward pass: no gradient is final before.
@@ -367,9 +368,10 @@ Supervised::Tested Supervised::test(const graph::Parameters& parameters, const L
   AlignedFloats unwanted(parts_->penalized ? parameters.trainable.size() : 0);
   tested.measures[0] += parts_->add_penalty(parameters, batch.events, event_weight, unwanted);
   tested.scores.resize(graph().outputs.size());
-  for (const Metric& auc : aucs()) {
-    const at::Tensor scores = outputs[auc.output].to(at::kCPU).to(at::kFloat).contiguous();
-    tested.scores[auc.output].assign(scores.const_data_ptr<float>(), scores.const_data_ptr<float>() + scores.numel());
+  for (const Metric& metric : of_all_scores()) {
+    const at::Tensor scores = outputs[metric.output].to(at::kCPU).to(at::kFloat).contiguous();
+    tested.scores[metric.output].assign(scores.const_data_ptr<float>(),
+                                        scores.const_data_ptr<float>() + scores.numel());
   }
   return tested;
 }

@@ -58,8 +58,8 @@ class Supervised {
   const std::vector<graph::Shape>& target_shapes() const;
 
   /// Order of Contribution::losses and Tested::measures, which are added up: "loss", "OUTPUT_loss" of each output if
-  /// there are several, then the metrics ("auc" apart, which is none of single events), then what metrics are
-  /// divided by: "weight/OUTPUT", the sums of weights, of the weighted ones, and "count/METRIC" of ratios
+  /// there are several, then the metrics (those over all scores apart, which are none of single events), then what
+  /// metrics are divided by: "weight/OUTPUT", the sums of weights, of the weighted ones, and "count/METRIC" of ratios
   /// (nn::is_ratio).
   const std::vector<std::string>& measures() const;
   /// Of sums or means of measures() what there is to report: weighted metrics and ratios are divided by those sums,
@@ -69,7 +69,7 @@ class Supervised {
   std::vector<std::string> reported() const;
   const std::vector<std::string>& losses() const;  // one an output, by their full names
   const std::vector<Metric>& metrics() const;
-  std::vector<Metric> aucs() const;  // those of the metrics
+  std::vector<Metric> of_all_scores() const;  // those of the metrics, as "auc"
 
   /// Whether step() tells `ready` anything.
   bool tells_gradients() const;
@@ -78,8 +78,9 @@ class Supervised {
                     double event_weight, const graph::GradientReady& ready = {}) const;
 
   struct Tested {
-    std::vector<float> measures;             // shares, as Contribution::losses
-    std::vector<std::vector<float>> scores;  // one an output, (events, shape...); empty where no "auc" is wanted
+    std::vector<float> measures;  // shares, as Contribution::losses
+    std::vector<std::vector<float>>
+        scores;  // one an output, (events, shape...); empty where no metric over all is wanted
   };
   /// In inference mode, without gradient. The class weights do not count here.
   Tested test(const graph::Parameters& parameters, const LabelledEvents& batch, double event_weight) const;

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <torch/csrc/jit/runtime/graph_executor.h>
-#include <torch/script.h>
+#include <torch/csrc/jit/serialization/import.h>
 
 #include <algorithm>
 #include <array>

@@ -56,7 +56,7 @@ ClassFigures::ClassFigures(const Labels& labels, const Predictions& predictions)
   for (const char* name : {"accuracy", "balanced_accuracy", "log_loss", "brier", "ece"}) names_.emplace_back(name, -1);
   for (const size_t k : tops_) names_.emplace_back(fmt::format("top_{}", k), -1);
   for (size_t label = 0; label < classes_; ++label) {
-    for (const char* name : {"auc", "average_precision"}) names_.emplace_back(name, static_cast<int>(label));
+    for (const RankScore& score : rank_scores()) names_.emplace_back(score.name, static_cast<int>(label));
     for (const double point : kWorkingPoints)
       names_.emplace_back(fmt::format("rejection_{:.0f}", 100 * point), static_cast<int>(label));
     for (const char* name : {"precision", "recall", "f1", "ece"}) names_.emplace_back(name, static_cast<int>(label));
@@ -115,7 +115,7 @@ void ClassFigures::add_class(size_t label, Weights weights, const std::vector<do
                              std::vector<double>& values) const {
   const RankFigures ranks = rank_figures(rankings_[label], weights);
   const Tally found = tally(confusion, classes_, label);
-  values.insert(values.end(), {ranks.auc, ranks.average_precision});
+  for (const RankScore& score : rank_scores()) values.push_back(ranks.*score.value);
   values.insert(values.end(), ranks.rejection.begin(), ranks.rejection.end());
   values.insert(values.end(),
                 {ratio(found.hits, found.decided), ratio(found.hits, found.truth),

@@ -1,7 +1,10 @@
 #include "linac/physics/scores/roc.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+
+#include "linac/base/base/error.h"
 
 namespace linac::scores {
 namespace {
@@ -47,6 +50,21 @@ RankFigures rank_figures(const Ranking& ranking, std::span<const double> weights
   figures.average_precision = all.positives > 0 ? figures.average_precision / all.positives : kNan;
   if (!both) figures.rejection.fill(kNan);
   return figures;
+}
+
+std::span<const RankScore> rank_scores() {
+  static constexpr RankScore kAll[] = {
+      {"auc", &RankFigures::auc},
+      {"average_precision", &RankFigures::average_precision},
+  };
+  return kAll;
+}
+
+double rank_score(std::string_view name, std::span<const float> scores, std::span<const uint8_t> is_positive,
+                  std::span<const double> weights) {
+  const auto found = std::ranges::find(rank_scores(), name, &RankScore::name);
+  LINAC_CHECK(found != rank_scores().end());
+  return rank_figures(Ranking(scores, is_positive), weights).*(found->value);
 }
 
 double auc(std::span<const float> scores, std::span<const uint8_t> is_positive, std::span<const double> weights) {

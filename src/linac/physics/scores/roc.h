@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "linac/physics/scores/ranking.h"
@@ -26,6 +27,18 @@ struct RankFigures {
 };
 
 RankFigures rank_figures(const Ranking& ranking, std::span<const double> weights = {});
+
+/// Those of them that are one number: what `linac evaluate` tells of each class, and what train.fit.metrics may name as
+/// a metric over all scores (base/job/metrics.h).
+struct RankScore {
+  const char* name;
+  double RankFigures::*value;
+};
+std::span<const RankScore> rank_scores();
+
+/// The one of that name. User error for a score that is not finite.
+double rank_score(std::string_view name, std::span<const float> scores, std::span<const uint8_t> is_positive,
+                  std::span<const double> weights = {});
 
 /// The exact area (Mann and Whitney 1947). User error for a score that is not finite.
 double auc(std::span<const float> scores, std::span<const uint8_t> is_positive, std::span<const double> weights = {});

@@ -173,19 +173,6 @@ void Group::receive(std::span<float> data, int from, int tag) {
   receive_part(std::as_writable_bytes(data), from, tag, "receive");
 }
 
-int Group::receive_any(std::span<float> data, int tag) {
-  LINAC_CHECK(tag >= 0 && tag <= kMaxTag && !data.empty() && size() > 1);
-  constexpr const char* kOperation = "receive from any";
-  if (closed_) fail(kOperation, -1, "the group ended earlier");
-  const Stopwatch stopwatch(traffic_.seconds);
-  waiting_for(-1, kOperation);
-  try {
-    return receive_any_bytes(std::as_writable_bytes(data), tag);
-  } catch (const PeerFailed& error) {
-    fail(kOperation, error.peer, error.what());
-  }
-}
-
 std::unique_ptr<Group> Group::split(int colour, int key, const std::string& name) {
   LINAC_CHECK(size() > 0 && !name.empty());
   struct Wish {

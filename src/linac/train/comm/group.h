@@ -27,6 +27,7 @@
 #include <vector>
 
 #include "linac/base/base/error.h"
+#include "linac/train/comm/meeting/key_store.h"
 #include "linac/train/comm/meeting/rendezvous.h"
 #include "linac/train/comm/membership/membership.h"
 
@@ -107,10 +108,6 @@ class Group {
   /// One message. A send may return only once the peer receives.
   void send(std::span<const float> data, int to, int tag);
   void receive(std::span<float> data, int from, int tag);
-  /// One message of this tag from whichever rank has sent one; returns the rank. Ranks take turns: none waits for more
-  /// than one message of each other rank. Who has sent another tag next is passed over, until that is received. What
-  /// has come is given before the loss of a rank ends the wait.
-  int receive_any(std::span<float> data, int tag);
   /// Returns when every rank has called it.
   void barrier();
 
@@ -157,8 +154,6 @@ class Group {
     int peer;
   };
   virtual void exchange_bytes(std::span<const Outward> sends, std::span<const Inward> receives, int tag) = 0;
-  /// See receive_any(). There is another rank.
-  virtual int receive_any_bytes(std::span<std::byte> data, int tag) = 0;
   /// This rank's end of a part; the other members open theirs too.
   virtual std::unique_ptr<Group> open_part(Part part) = 0;
   /// Ends all connections. Called once, after a failure; destructors end them too.
@@ -206,8 +201,11 @@ struct GroupSettings {
 
 /// Joins the group that `rendezvous` describes, and returns once all ranks have; or makes one that will join the run at
 /// `join_addresses` in the first next_view(), and is empty until then. A size of 1 needs no network unless it is open.
-/// Otherwise TCP, on the loopback interface when the master is there. Error(kPeerLost) names the ranks that did not
-/// join; environment error when the address cannot be used.
-std::unique_ptr<Group> make_group(const Rendezvous& rendezvous, const GroupSettings& settings);
+/// Otherwise they meet at one of `stores`, and TCP is between them, on the loopback interface when the master is there.
+/// Error(kPeerLost) names the ranks that did not join; environment error when the address cannot be used.
+std::unique_ptr<Group> make_group(const Rendezvous& rendezvous, const GroupSettings& settings, const Stores& stores);
+
+/// Of this process alone, for ever.
+std::unique_ptr<Group> make_lone_group();
 
 }  // namespace linac::comm

@@ -4,13 +4,12 @@
 
 #include <algorithm>
 #include <atomic>
-#include <barrier>
 #include <functional>
 #include <numeric>
 #include <thread>
 
 #include "linac/base/base/error.h"
-#include "linac/train/comm/transport/in_process_group.h"
+#include "linac/train/comm/test_in_process_group.h"
 
 namespace linac::comm {
 namespace {
@@ -36,7 +35,7 @@ std::string lost_peer_message(const std::function<void()>& work) {
 }
 
 TEST(Group, ALoneGroupNeedsNoPeer) {
-  const auto group = make_group(Rendezvous{}, {});
+  const auto group = make_lone_group();
   std::vector<float> data{1, 2};
   group->broadcast(data, 0);
   group->barrier();
@@ -195,7 +194,7 @@ TEST(Parts, HaveTheirOwnRanksInTheOrderOfTheKeys) {
     EXPECT_EQ(none != nullptr, group.rank() == 3);
     if (none) none->barrier();
   });
-  const auto alone = make_group(Rendezvous{}, {})->split(3, 0, "alone");
+  const auto alone = make_lone_group()->split(3, 0, "alone");
   EXPECT_EQ(alone->size(), 1);
   alone->barrier();
 }
@@ -251,7 +250,7 @@ TEST(Parts, ALostRankEndsAllWaitsOnAllChannels) {
     for (size_t i = 0; i < 3; ++i) {
       makers.emplace_back([&, i] {
         parts[i] = groups[i]->split(0, -static_cast<int>(i), "part");
-        channels[i] = groups[i]->channel("any");
+        channels[i] = groups[i]->channel("other");
       });
     }
     side_by_side(std::move(makers));
@@ -268,8 +267,8 @@ TEST(Parts, ALostRankEndsAllWaitsOnAllChannels) {
       });
       waits.emplace_back([&, i] {
         std::vector<float> data(1);
-        const auto message = lost_peer_message([&] { channels[i]->receive_any(data, 0); });
-        EXPECT_NE(message.find("receive from any in 'any': "), std::string::npos) << message;
+        const auto message = lost_peer_message([&] { channels[i]->receive(data, 2, 0); });
+        EXPECT_NE(message.find("receive in 'other': rank 2"), std::string::npos) << message;
         ++ended;
       });
       waits.emplace_back([&, i] {
@@ -285,39 +284,6 @@ TEST(Parts, ALostRankEndsAllWaitsOnAllChannels) {
   }
   EXPECT_EQ(ended, 6);
   EXPECT_LT(std::chrono::steady_clock::now() - start, 5s);
-}
-
-TEST(ReceiveAny, RanksTakeTurns) {
-  std::barrier all_sent(4);
-  on_all_ranks(4, [&](Group& group) {
-    constexpr int kEach = 4;  // as many as wait without holding their sender up
-    std::vector<float> data(1);
-    if (group.rank() > 0) {
-      // The last rank has little to say, and must not wait until the others are done.
-      for (int i = 0; i < (group.rank() == 3 ? 1 : kEach); ++i) {
-        data[0] = static_cast<float>(i);
-        group.send(data, 0, 1);
-      }
-    }
-    all_sent.arrive_and_wait();
-    if (group.rank() > 0) return;
-    std::vector<int> senders;
-    std::vector<float> next(4, 0);
-    for (int i = 0; i < 2 * kEach + 1; ++i) {
-      senders.push_back(group.receive_any(data, 1));
-      EXPECT_EQ(data[0], next[static_cast<size_t>(senders.back())]++) << "of one rank, in its order";
-    }
-    EXPECT_EQ(senders, (std::vector<int>{1, 2, 3, 1, 2, 1, 2, 1, 2}));
-  });
-}
-
-TEST(ReceiveAny, GivesWhatHasComeBeforeALossAndThenEnds) {
-  auto groups = make_in_process_groups(3, 10s);
-  std::vector<float> data{7};
-  groups[1]->send(data, 0, 1);
-  groups[2].reset();
-  EXPECT_EQ(groups[0]->receive_any(data, 1), 1);
-  EXPECT_NE(lost_peer_message([&] { groups[0]->receive_any(data, 1); }).find("rank 2"), std::string::npos);
 }
 
 TEST(Group, AnOverlongTextIsRefused) {

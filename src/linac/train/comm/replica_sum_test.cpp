@@ -6,7 +6,7 @@
 
 #include "linac/base/base/bfloat16.h"
 #include "linac/train/comm/test_buffers.h"
-#include "linac/train/comm/transport/in_process_group.h"
+#include "linac/train/comm/test_in_process_group.h"
 
 namespace linac::comm {
 namespace {

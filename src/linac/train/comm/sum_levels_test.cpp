@@ -11,7 +11,7 @@
 
 #include "linac/base/base/error.h"
 #include "linac/train/comm/replica_sum.h"
-#include "linac/train/comm/transport/in_process_group.h"
+#include "linac/train/comm/test_in_process_group.h"
 
 namespace linac::comm {
 namespace {

@@ -14,6 +14,7 @@
 #include "linac/base/base/error.h"
 #include "linac/base/base/temporary_folder.h"
 #include "linac/train/comm/meeting/sockets.h"
+#include "linac/train/comm/test_loopback_store.h"
 
 namespace linac::train {
 namespace {
@@ -48,7 +49,8 @@ std::string member(comm::Group& group) {
   try {
     comm::Rendezvous meet{.rank = rank, .world_size = 3};
     meet.master_port = port;
-    const auto group = comm::make_group(meet, {.join_timeout = 20s, .stall_timeout = 20s, .folder = folder.path()});
+    const auto group = comm::make_group(meet, {.join_timeout = 20s, .stall_timeout = 20s, .folder = folder.path()},
+                                        comm::testing::loopback_stores());
     said << (rank == 2 ? slow_stranger(*group) : member(*group)) << std::flush;
   } catch (const Error& error) {
     said << error.what() << std::flush;

@@ -364,7 +364,7 @@ class Trainer {
 
 void check_job(const job::Job& job, const trained::KerasFile* read) {
   models::need_device(numerics_of(job).device);
-  const auto group = comm::make_group({}, {});
+  const auto group = comm::make_lone_group();
   PhaseClock clock;
   steps_per_epoch(job, make_loop(job, *group, 1, clock, read)->train_events());
 }

@@ -24,14 +24,14 @@ namespace {
 
 namespace threedgan = models::threedgan;
 
-nlohmann::json extra(const job::Job& job, const std::optional<weights::TrainedRange>& range,
+nlohmann::json extra(const job::Job& job, const std::optional<primaries::TrainedRange>& range,
                      const threedgan::Architecture& architecture) {
   nlohmann::json notes{{"job", job::to_yaml(job)},
                        {"power", job.model.as<job::ThreeDGanSettings>().power},
                        {"scale", job.data.scale},
                        {"latent", architecture.latent()},
                        {"energy_unit_gev", data::Preprocessing{}.energy_unit_gev}};
-  weights::add_range(range, notes);
+  primaries::add_range(range, notes);
   return notes;
 }
 
@@ -143,7 +143,7 @@ GeneratorModel from_keras(const std::filesystem::path& path) {
           job,
           keras.extra.contains("job"),
           path.string(),
-          weights::range_in(keras.extra, path.string())};
+          primaries::range_in(keras.extra, path.string())};
 }
 
 }  // namespace
@@ -176,7 +176,7 @@ Checkpoint load_checkpoint(const std::filesystem::path& named) {
   } catch (const nlohmann::json::exception& error) {
     throw data_error(fmt::format("[model] {}: does not name its job ({})", checkpoint.path.string(), error.what()));
   }
-  checkpoint.range = weights::range_in(notes.at("run"), checkpoint.path.string());
+  checkpoint.range = primaries::range_in(notes.at("run"), checkpoint.path.string());
   checkpoint.named = run_or_checkpoint;
   return checkpoint;
 }
@@ -231,7 +231,7 @@ FileFormat format_of(const std::filesystem::path& path) {
       fmt::format("[model] {}: ends in neither .keras nor .onnx; rename it or give --format", path.string()));
 }
 
-void export_generator(const job::Job& job, const std::optional<weights::TrainedRange>& range,
+void export_generator(const job::Job& job, const std::optional<primaries::TrainedRange>& range,
                       const threedgan::Architecture& architecture, const graph::Parameters& parameters,
                       const std::filesystem::path& path, FileFormat format) {
   need_graph(architecture.foreign_generator, job.model.as<job::ThreeDGanSettings>().generator,
@@ -240,7 +240,7 @@ void export_generator(const job::Job& job, const std::optional<weights::TrainedR
                 extra(job, range, architecture), path, format);
 }
 
-void save_generator(const job::Job& job, const std::optional<weights::TrainedRange>& range,
+void save_generator(const job::Job& job, const std::optional<primaries::TrainedRange>& range,
                     const threedgan::Architecture& architecture, const graph::Parameters& parameters,
                     const std::filesystem::path& folder) {
   if (architecture.foreign_generator)
@@ -249,7 +249,7 @@ void save_generator(const job::Job& job, const std::optional<weights::TrainedRan
     export_generator(job, range, architecture, parameters, folder / "generator.keras");
 }
 
-void export_discriminator(const job::Job& job, const std::optional<weights::TrainedRange>& range,
+void export_discriminator(const job::Job& job, const std::optional<primaries::TrainedRange>& range,
                           const threedgan::Architecture& architecture, const graph::Parameters& parameters,
                           const std::filesystem::path& path, FileFormat format) {
   need_graph(architecture.foreign_discriminator, job.model.as<job::ThreeDGanSettings>().discriminator,

@@ -7,9 +7,9 @@
 
 #include "linac/base/job/job.h"
 #include "linac/base/weights/tensor_file.h"
-#include "linac/base/weights/trained_range.h"
 #include "linac/model/graph/parameters.h"
 #include "linac/model/models/threedgan/networks.h"
+#include "linac/model/primaries/trained_range.h"
 
 namespace linac::trained {
 
@@ -21,7 +21,7 @@ struct GeneratorModel {
   job::Job job;           // of the run, as far as known: model.latent, model.power, data.scale
   bool knows_job = true;  // else the file is not linac's, and the last two are guessed
   std::string source;
-  std::optional<weights::TrainedRange> range{};  // where it is known
+  std::optional<primaries::TrainedRange> range{};  // where it is known
 };
 
 /// A run's folder (its best checkpoint, else the newest), a checkpoint file, or a .keras file; files also by URL. User
@@ -36,15 +36,15 @@ FileFormat format_of(const std::filesystem::path& path);
 
 /// Writes the generator. The job's preprocessing travels along: in linac.json of a Keras 3 archive, in metadata_props
 /// of an ONNX model ("power", "scale", "latent", "energy_unit_gev", "job", and "trained_on" if it is known).
-void export_generator(const job::Job& job, const std::optional<weights::TrainedRange>& range,
+void export_generator(const job::Job& job, const std::optional<primaries::TrainedRange>& range,
                       const models::threedgan::Architecture& architecture, const graph::Parameters& parameters,
                       const std::filesystem::path& path, FileFormat format = FileFormat::kKeras);
 /// What a run leaves in the folder of its models: generator.keras, or generator.pt or .pt2 of one of PyTorch.
-void save_generator(const job::Job& job, const std::optional<weights::TrainedRange>& range,
+void save_generator(const job::Job& job, const std::optional<primaries::TrainedRange>& range,
                     const models::threedgan::Architecture& architecture, const graph::Parameters& parameters,
                     const std::filesystem::path& folder);
 /// The discriminator's learned heads, "generation" and "auxiliary".
-void export_discriminator(const job::Job& job, const std::optional<weights::TrainedRange>& range,
+void export_discriminator(const job::Job& job, const std::optional<primaries::TrainedRange>& range,
                           const models::threedgan::Architecture& architecture, const graph::Parameters& parameters,
                           const std::filesystem::path& path, FileFormat format = FileFormat::kKeras);
 /// Any model of a .keras file, of a .pt2 or a TorchScript file that linac trained (ONNX alone), or of a run that left
@@ -56,8 +56,8 @@ struct Checkpoint {
   std::filesystem::path path;
   weights::TensorFile file;
   job::Job job;
-  std::optional<weights::TrainedRange> range;  // not of checkpoints of older versions
-  std::filesystem::path named;                 // the file, or its run's folder
+  std::optional<primaries::TrainedRange> range;  // not of checkpoints of older versions
+  std::filesystem::path named;                   // the file, or its run's folder
 };
 /// Of a run's folder its best checkpoint, else the newest. User error if there is none.
 Checkpoint load_checkpoint(const std::filesystem::path& run_or_checkpoint);
@@ -70,7 +70,7 @@ struct RunModel {
   models::threedgan::Architecture architecture;
   graph::Parameters generator, discriminator;
   std::filesystem::path checkpoint;
-  std::optional<weights::TrainedRange> range;  // not of checkpoints of older versions
+  std::optional<primaries::TrainedRange> range;  // not of checkpoints of older versions
 };
 RunModel load_run(const std::filesystem::path& run_or_checkpoint);
 /// User error if it is one of another kind of model.

@@ -7,8 +7,7 @@
 #include <optional>
 
 #include "linac/base/base/error.h"
-#include "linac/io/data/formats/event_arrays.h"
-#include "linac/io/data/formats/file_format.h"
+#include "linac/io/data/formats/table.h"
 #include "linac/io/storage/storage.h"
 #include "linac/model/graph/open_sizes.h"
 
@@ -23,15 +22,15 @@ bool is_open(const graph::Node& input) {
   return !graph::open_axes(input).empty();
 }
 
-/// Of one event, where the file has the same for all: arrays of HDF5. The file says whether it is the same in others.
+/// Of one event, where the format has the same for all. The file says whether it is the same in others.
 std::optional<graph::Shape> stored_shape(const std::vector<std::string>& urls, const data::ColumnRequest& column,
                                          const data::Transform& transform) {
   if (transform.define.contains(column.column)) return std::nullopt;
   const std::vector<std::string> all = storage::expand_all(urls);
   if (all.empty() || column.column.empty()) return std::nullopt;
   const auto file = storage::Source::open(all.front());
-  if (data::format_of(*file) != data::FileFormat::kHdf5) return std::nullopt;
-  return data::EventArrays(file->local(), {column.column}, "name one of these").shape(0);
+  const auto event_shape = data::format_of(*file).event_shape;
+  return event_shape == nullptr ? std::nullopt : std::optional(event_shape(file, column.column));
 }
 
 /// With the axes of the model's input, if it can be that.

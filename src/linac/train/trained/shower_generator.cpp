@@ -24,17 +24,17 @@ std::vector<float> to_gev(const job::Job& job, std::span<const float> images) {
 
 class ShowerGenerator::Kind {
  public:
-  Kind(std::string source, std::optional<weights::TrainedRange> range) : source_(std::move(source)), range_(range) {}
+  Kind(std::string source, std::optional<primaries::TrainedRange> range) : source_(std::move(source)), range_(range) {}
   virtual ~Kind() = default;
   const std::string& source() const { return source_; }
-  const std::optional<weights::TrainedRange>& range() const { return range_; }
+  const std::optional<primaries::TrainedRange>& range() const { return range_; }
   virtual EventShape shape() const = 0;
   virtual std::vector<float> make(std::span<const float> energy_gev, std::span<const float> theta, uint64_t seed,
                                   int64_t chunk) const = 0;
 
  private:
   std::string source_;
-  std::optional<weights::TrainedRange> range_;
+  std::optional<primaries::TrainedRange> range_;
 };
 
 namespace {
@@ -112,7 +112,7 @@ const std::string& ShowerGenerator::source() const {
   return kind_->source();
 }
 
-const std::optional<weights::TrainedRange>& ShowerGenerator::range() const {
+const std::optional<primaries::TrainedRange>& ShowerGenerator::range() const {
   return kind_->range();
 }
 

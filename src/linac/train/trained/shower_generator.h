@@ -11,7 +11,7 @@
 
 #include "linac/base/base/event_shape.h"
 #include "linac/base/job/job.h"
-#include "linac/base/weights/trained_range.h"
+#include "linac/model/primaries/trained_range.h"
 
 namespace linac::trained {
 
@@ -31,7 +31,7 @@ class ShowerGenerator {
   EventShape shape() const;
   const std::string& source() const;
   /// Nothing where the model does not know.
-  const std::optional<weights::TrainedRange>& range() const;
+  const std::optional<primaries::TrainedRange>& range() const;
 
   /// Images [n][x][y][z] in GeV of showers kChunk * chunk, ... with these primaries (n <= kChunk of both).
   std::vector<float> make(std::span<const float> energy_gev, std::span<const float> theta, uint64_t seed,

@@ -43,10 +43,10 @@ class GeneratedShowers : public ShowerSource {
 
   std::vector<std::string> remarks() const override {
     if (!generator_.range()) return {};
-    const std::string beyond = weights::beyond(*generator_.range(), primaries_.energy_gev, primaries_.theta);
+    const std::string beyond = primaries::beyond(*generator_.range(), primaries_.energy_gev, primaries_.theta);
     if (beyond.empty()) return {};
     return {fmt::format("extrapolated: {} was trained on {}; {} lie outside", generator_.source(),
-                        weights::to_string(*generator_.range()), beyond)};
+                        primaries::to_string(*generator_.range()), beyond)};
   }
 
   void each(const Use& use) const override {

@@ -178,6 +178,17 @@ std::vector<std::string> figure_names(const ValidationOptions& options, bool wit
   return names;
 }
 
+std::unique_ptr<Sample> read_beside(const ShowerSource& source, const ShowerSource& reference,
+                                    const ValidationOptions& options) {
+  check_source(source, reference.shape());
+  physics::SampleOptions settings = sample_options(reference, options);
+  settings.bootstraps = settings.halves = 0;
+  ValidationOptions maps_only = options;
+  maps_only.classifiers = false;
+  maps_only.neighbours_max = 0;
+  return collect(source, std::move(settings), maps_only).sample;
+}
+
 Validation validate(const ShowerSource& reference, const ShowerSource& sample, const ShowerSource* training,
                     const ValidationOptions& options) {
   for (const ShowerSource* source : {&reference, &sample, training})

@@ -33,6 +33,11 @@ struct Validation {
 /// The names of the figures that validate() computes under these options.
 std::vector<std::string> figure_names(const ValidationOptions& options, bool with_training);
 
+/// A sample's showers with the bins and examples of `reference`: what pictures show beside the two that are compared.
+/// Data error if the shapes differ or the source is empty.
+std::unique_ptr<physics::Sample> read_beside(const ShowerSource& source, const ShowerSource& reference,
+                                             const ValidationOptions& options);
+
 /// Beyond physics::compare(): `auc.observables` and `auc.cells` (a classifier told the samples apart; floor: halves of
 /// the reference), `duplicates` (part of the showers that have a closer neighbour in their own sample than 99 % of the
 /// reference's have in theirs), and with `training` also `memorised` (the same towards the training showers).

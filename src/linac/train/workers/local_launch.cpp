@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,14 +16,14 @@
 
 #include "linac/base/base/answer_within.h"
 #include "linac/base/base/error.h"
-#include "linac/train/comm/founding/store_host.h"
+#include "linac/train/comm/meeting/founding.h"
 #include "linac/train/comm/meeting/rendezvous.h"
 #include "linac/train/comm/meeting/run_key.h"
 #include "linac/train/comm/membership/view_ledger.h"
-#include "linac/train/workers/child_process.h"
 #include "linac/train/workers/line_relay.h"
 #include "linac/train/workers/run_end.h"
 #include "linac/train/workers/worker_error.h"
+#include "linac/train/workers/worker_process.h"
 
 namespace linac::launch {
 namespace {
@@ -116,7 +115,7 @@ void write_all(int descriptor, std::string_view text) {
 struct Worker {
   int rank;        // or, of a newcomer, its number here
   int local_rank;  // which GPU it takes; a newcomer has that of the worker whose place it takes
-  ChildProcess process;
+  WorkerProcess process;
   LineRelay relay;
   bool running = true;
   bool ended_by_launcher = false;
@@ -125,18 +124,14 @@ struct Worker {
 
 class Supervisor {
  public:
-  explicit Supervisor(const LocalLaunch& launch)
-      : launch_(launch), environment_(launch.environment), store_(comm::host_store("127.0.0.1")) {
+  Supervisor(const LocalLaunch& launch, const comm::Stores& stores)
+      : launch_(launch), environment_(launch.environment), store_(comm::host_store(stores, "127.0.0.1")) {
     // The workers find a key in the run's folder, where they have one.
     if (launch.views.empty() && !comm::key_of_environment())
       environment_.emplace_back(comm::kRunKeyVariable, comm::RunKey::draw().text());
   }
   ~Supervisor() {
-    for (auto& worker : workers_) {
-      if (!worker.running) continue;
-      kill(worker.process.pid, SIGKILL);
-      waitpid(worker.process.pid, nullptr, WNOHANG);
-    }
+    for (const auto& worker : workers_) worker.process.child.kill();
   }
 
   RunEnd run() {
@@ -161,11 +156,12 @@ class Supervisor {
   void start_newcomer(int local_rank) {
     ++restarts_;
     const int number = static_cast<int>(workers_.size());
-    ChildCommand command{launch_.program, launch_.join_argv, environment_, Output::kCapture};
+    WorkerCommand command{launch_.program, launch_.join_argv, environment_, Output::kCapture};
     command.environment.emplace_back("LINAC_WORKER", std::to_string(number));
     command.environment.emplace_back("LOCAL_RANK", std::to_string(local_rank));
     command.environment.emplace_back("LOCAL_WORLD_SIZE", std::to_string(launch_.workers));
-    workers_.push_back({number, local_rank, start_child(command), LineRelay(fmt::format("[worker {}] ", number))});
+    workers_.push_back(
+        {number, local_rank, start_worker_process(command), LineRelay(fmt::format("[worker {}] ", number))});
     workers_.back().newcomer = true;
   }
 
@@ -185,7 +181,7 @@ class Supervisor {
     return own && others && phase_ == Phase::kRunning && !launch_.views.empty() && has_views(launch_.views, begun());
   }
 
-  bool begun() const { return !store_ || store_->founded(); }
+  bool begun() const { return !store_ || comm::founded(*store_); }
 
   bool complete() const {
     return std::any_of(ends_.begin(), ends_.end(), [](const WorkerEnd& end) { return end.status() == 0; });
@@ -203,7 +199,7 @@ class Supervisor {
 
   void start(int rank) {
     const auto size = std::to_string(launch_.workers);
-    ChildCommand command{launch_.program, launch_.argv, environment_, rank == 0 ? Output::kInherit : Output::kCapture};
+    WorkerCommand command{launch_.program, launch_.argv, environment_, rank == 0 ? Output::kInherit : Output::kCapture};
     const std::pair<const char*, std::string> variables[] = {{"RANK", std::to_string(rank)},
                                                              {"LOCAL_RANK", std::to_string(rank)},
                                                              {"WORLD_SIZE", size},
@@ -213,7 +209,7 @@ class Supervisor {
                                                              {"TORCHELASTIC_USE_AGENT_STORE", "True"},
                                                              {"TORCHELASTIC_RESTART_COUNT", "0"}};
     for (const auto& [name, value] : variables) command.environment.emplace_back(name, value);
-    workers_.push_back({rank, rank, start_child(command), LineRelay(fmt::format("[rank {}] ", rank))});
+    workers_.push_back({rank, rank, start_worker_process(command), LineRelay(fmt::format("[rank {}] ", rank))});
   }
 
   void wait_for_something() {
@@ -249,11 +245,11 @@ class Supervisor {
   }
 
   void reap(Worker& worker) {
-    int status = 0;
-    if (!worker.running || waitpid(worker.process.pid, &status, WNOHANG) != worker.process.pid) return;
-    if (!WIFEXITED(status) && !WIFSIGNALED(status)) return;  // halted by a tracer
+    if (!worker.running) return;
+    const auto end = worker.process.child.ended();
+    if (!end) return;
     relay_output(worker);
-    add_end(worker, WIFEXITED(status) ? WEXITSTATUS(status) : 0, WIFSIGNALED(status) ? WTERMSIG(status) : 0);
+    add_end(worker, end->exit_code, end->signal);
     const int code = ends_.back().status();
     const bool failed = code != 0 && code != static_cast<int>(ErrorCode::kPreempted);
     if (code != 0 && can_go_on_without(ends_.back())) return go_on_without(ends_.back());
@@ -297,7 +293,9 @@ class Supervisor {
     if (phase_ == Phase::kFailing || phase_ == Phase::kCompleting) return end_all();
     if (phase_ != Phase::kKilled) return kill_all();
     for (auto& worker : workers_) {
-      if (worker.running) add_end(worker, 0, SIGKILL);
+      if (!worker.running) continue;
+      add_end(worker, 0, SIGKILL);
+      worker.process.child.release();  // nobody waits for it any more
     }
   }
 
@@ -315,9 +313,7 @@ class Supervisor {
 
   // Only to processes not yet reaped: their numbers cannot belong to anyone else.
   void send_all(int signal) {
-    for (const auto& worker : workers_) {
-      if (worker.running) kill(worker.process.pid, signal);
-    }
+    for (const auto& worker : workers_) worker.process.child.send(signal);
   }
 
   void enter(Phase phase, std::chrono::milliseconds limit) {
@@ -339,12 +335,12 @@ class Supervisor {
 
 }  // namespace
 
-int launch_local_workers(const LocalLaunch& launch) {
+int launch_local_workers(const LocalLaunch& launch, const comm::Stores& stores) {
   if (launch.workers < 1 || launch.workers > comm::kMaxWorldSize) {
     throw user_error(fmt::format("[launch] {} workers are not from 1 to {}; correct --workers", launch.workers,
                                  comm::kMaxWorldSize));
   }
-  const auto verdict = Supervisor(launch).run();
+  const auto verdict = Supervisor(launch, stores).run();
   if (!verdict.message.empty()) write_all(STDERR_FILENO, verdict.message + "\n");
   return verdict.exit_code;
 }

@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "linac/train/comm/meeting/key_store.h"
+
 namespace linac::launch {
 
 struct LocalLaunch {
@@ -35,14 +37,14 @@ struct LocalLaunch {
   std::chrono::milliseconds stop_grace{120'000};
 };
 
-/// Runs the workers to their end and returns the exit status of the whole (see run_end.h), having printed the root
-/// cause of a failure last on standard error. From the first end of a worker that ends the run on, every wait is
-/// bounded. Each worker finds RANK, LOCAL_RANK, WORLD_SIZE, LOCAL_WORLD_SIZE, MASTER_ADDR, MASTER_PORT,
-/// TORCHELASTIC_USE_AGENT_STORE and LINAC_ERROR_FD in its environment; one that takes the place of a lost worker that
-/// one's LOCAL_RANK, and in place of a rank its number as LINAC_WORKER. Rank 0 has the terminal; what the others print
-/// appears line by line as "[rank 2] ..." on standard error. The first SIGINT, SIGTERM or SIGUSR1 becomes one SIGTERM
-/// to each worker; a second SIGINT kills them. Environment error when a worker cannot be started; those already running
-/// are ended.
-int launch_local_workers(const LocalLaunch& launch);
+/// Runs the workers, who meet at one of `stores`, to their end and returns the exit status of the whole (see
+/// run_end.h), having printed the root cause of a failure last on standard error. From the first end of a worker that
+/// ends the run on, every wait is bounded. Each worker finds RANK, LOCAL_RANK, WORLD_SIZE, LOCAL_WORLD_SIZE,
+/// MASTER_ADDR, MASTER_PORT, TORCHELASTIC_USE_AGENT_STORE and LINAC_ERROR_FD in its environment; one that takes the
+/// place of a lost worker that one's LOCAL_RANK, and in place of a rank its number as LINAC_WORKER. Rank 0 has the
+/// terminal; what the others print appears line by line as "[rank 2] ..." on standard error. The first SIGINT, SIGTERM
+/// or SIGUSR1 becomes one SIGTERM to each worker; a second SIGINT kills them. Environment error when a worker cannot be
+/// started; those already running are ended.
+int launch_local_workers(const LocalLaunch& launch, const comm::Stores& stores);
 
 }  // namespace linac::launch

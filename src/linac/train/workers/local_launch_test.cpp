@@ -20,6 +20,7 @@
 
 #include "linac/base/base/temporary_folder.h"
 #include "linac/train/comm/group.h"
+#include "linac/train/comm/test_loopback_store.h"
 #include "linac/train/workers/worker_error.h"
 
 namespace linac::launch {
@@ -28,6 +29,7 @@ namespace {
 using std::literals::chrono_literals::operator""s;
 using std::literals::chrono_literals::operator""ms;
 using Clock = std::chrono::steady_clock;
+using comm::testing::loopback_stores;
 
 constexpr const char* kRoleVariable = "LINAC_TEST_LAUNCH_ROLE";
 constexpr const char* kFolderVariable = "LINAC_TEST_LAUNCH_FOLDER";
@@ -68,7 +70,8 @@ void wait_for(const std::filesystem::path& file) {
 int play_replaced(const comm::Rendezvous& meet) {
   const std::filesystem::path folder = std::getenv(kFolderVariable);
   if (std::getenv("RANK") != nullptr) {
-    const auto group = comm::make_group(meet, {.join_timeout = 20s, .stall_timeout = 20s, .folder = folder});
+    const auto group =
+        comm::make_group(meet, {.join_timeout = 20s, .stall_timeout = 20s, .folder = folder}, loopback_stores());
     group->barrier();
     if (meet.rank == 1) {  // not while another is still in the barrier: it would lose its peer there
       wait_for(folder / "0 is through");
@@ -92,10 +95,10 @@ int play(const std::string& role, const comm::Rendezvous& meet) {
     if (meet.rank > 0) print_lines(meet.rank);
     return 0;
   }
-  if (role == "launcher") return launch_local_workers(launch_of("orphan", 2));
+  if (role == "launcher") return launch_local_workers(launch_of("orphan", 2), loopback_stores());
   const auto on_stop = [](int) { stop_requests = stop_requests + 1; };
   signal(SIGTERM, role == "stubborn" || role == "lingers" || role == "interrupted twice" ? SIG_IGN : on_stop);
-  const auto group = comm::make_group(meet, {.join_timeout = 20s, .stall_timeout = 20s});
+  const auto group = comm::make_group(meet, {.join_timeout = 20s, .stall_timeout = 20s}, loopback_stores());
   group->barrier();
   if (role == "meet") return std::getenv("LOCAL_WORLD_SIZE") == std::to_string(group->size()) ? 0 : 1;
   if (role == "all 75") return 75;
@@ -162,7 +165,7 @@ struct Outcome {
 Outcome run(const LocalLaunch& launch) {
   testing::internal::CaptureStderr();
   const auto start = Clock::now();
-  const int code = launch_local_workers(launch);
+  const int code = launch_local_workers(launch, loopback_stores());
   const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
   return {code, testing::internal::GetCapturedStderr(), seconds};
 }
@@ -286,7 +289,7 @@ TEST(LocalLaunch, AProgramThatCannotStart) {
   EXPECT_EQ(outcome.code, 127);
   EXPECT_NE(outcome.said.find("cannot execute /no/such/program"), std::string::npos) << outcome.said;
   launch.workers = 0;
-  EXPECT_THROW(launch_local_workers(launch), Error);
+  EXPECT_THROW(launch_local_workers(launch, loopback_stores()), Error);
 }
 
 TEST(LocalLaunch, SignalsAreAsBeforeAfterwards) {

@@ -9,6 +9,7 @@
 #include "linac/base/base/refusal.h"
 #include "linac/base/job/metric_names.h"
 #include "linac/base/job/run_record.h"
+#include "linac/control/catalog/metrics.h"
 
 namespace linac::execution {
 namespace {

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "linac/control/catalog/metrics.h"
+#include "linac/control/catalog/points.h"
 
 namespace linac::execution {
 

@@ -4,14 +4,14 @@
 
 namespace linac::execution {
 
-RunPlaces::RunPlaces(const Site& site, const catalog::Run& run)
-    : root(std::filesystem::absolute(site.data) / kRunsFolder / run.id),
+RunPlaces::RunPlaces(const Host& host, const catalog::Run& run)
+    : root(std::filesystem::absolute(host.data) / kRunsFolder / run.id),
       job(root / "job.yaml"),
       log(root / "log.txt"),
       outputs(root / "outputs") {
   // An experiment may have its artefacts elsewhere.
   if (const auto path = catalog::own_artifacts(run.artifact_uri))
-    outputs = std::filesystem::absolute(site.artifacts) / *path;
+    outputs = std::filesystem::absolute(host.artifacts) / *path;
 }
 
 }  // namespace linac::execution

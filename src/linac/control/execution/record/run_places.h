@@ -11,7 +11,7 @@
 #include <string>
 
 #include "linac/control/catalog/runs.h"
-#include "linac/control/execution/site.h"
+#include "linac/control/execution/host.h"
 
 namespace linac::execution {
 
@@ -19,7 +19,7 @@ namespace linac::execution {
 inline constexpr const char* kRunsFolder = "runs";
 
 struct RunPlaces {
-  RunPlaces(const Site& site, const catalog::Run& run);
+  RunPlaces(const Host& host, const catalog::Run& run);
 
   std::filesystem::path root, job, log, outputs;
   std::filesystem::path attempt(int64_t number) const { return root / ("attempt-" + std::to_string(number)); }

@@ -10,6 +10,7 @@
 #include "linac/base/base/refusal.h"
 #include "linac/base/base/safe_path.h"
 #include "linac/base/job/run_record.h"
+#include "linac/control/catalog/metrics.h"
 #include "linac/control/catalog/runs.h"
 #include "linac/control/execution/record/run_facts.h"
 
@@ -91,7 +92,7 @@ bool RunFollower::read_lines(const Redactor& redactor) {
   struct stat about {};
   if (!file || ::fstat(file.get(), &about) != 0) return false;
   RunCursor cursor;
-  site_.catalog.read([&](catalog::Database& database) { cursor = cursor_of(database, run_); });
+  host_.catalog.read([&](catalog::Database& database) { cursor = cursor_of(database, run_); });
   // A run that resumes puts another file in its place; after a restart of the service it is not known whether it did.
   const bool same = about.st_ino == inode_ && about.st_size >= cursor.offset;
   const int64_t offset = same ? cursor.offset : 0;
@@ -102,11 +103,11 @@ bool RunFollower::read_lines(const Redactor& redactor) {
   const bool last = bytes.size() < kChunkBytesMax;
   ReadLines read = read_run_lines(cursor, offset, lines, last ? now_ms() : 0);
   redact(read, redactor);
-  site_.catalog.write([&](catalog::Database& database) { add_lines(database, run_, read); });
+  host_.catalog.write([&](catalog::Database& database) { add_lines(database, run_, read); });
   inode_ = about.st_ino;
   if (!read.points.empty()) {
-    site_.news.publish_points(run_, read.points);
-    site_.points_total += static_cast<int64_t>(read.points.size());
+    host_.news.publish_points(run_, read.points);
+    host_.points_total += static_cast<int64_t>(read.points.size());
   }
   return !last;
 }
@@ -122,7 +123,7 @@ void RunFollower::read_facts(const Redactor& redactor) {
   // As text too: what is cut at a bound when it is read would not be found behind it.
   ReadFacts read = execution::read_facts(redactor.redacted(job), redactor.redacted(run_json));
   redact(read, redactor);
-  site_.catalog.write([&](catalog::Database& database) { add_facts(database, run_, read); });
+  host_.catalog.write([&](catalog::Database& database) { add_facts(database, run_, read); });
   job_ = std::move(job);
   run_json_ = std::move(run_json);
 }

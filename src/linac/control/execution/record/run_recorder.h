@@ -12,7 +12,7 @@
 #include "linac/control/catalog/database.h"
 #include "linac/control/execution/record/run_facts.h"
 #include "linac/control/execution/record/run_lines.h"
-#include "linac/control/execution/site.h"
+#include "linac/control/execution/host.h"
 
 namespace linac::execution {
 
@@ -25,8 +25,8 @@ void add_facts(catalog::Database& database, const std::string& run, const ReadFa
 /// Follows one folder. One thread.
 class RunFollower {
  public:
-  RunFollower(Site& site, std::string run, std::filesystem::path folder)
-      : site_(site), run_(std::move(run)), folder_(std::move(folder)) {}
+  RunFollower(Host& host, std::string run, std::filesystem::path folder)
+      : host_(host), run_(std::move(run)), folder_(std::move(folder)) {}
 
   /// Reads at most kChunkBytesMax of what is new and writes it into the catalog, without the values that `redactor`
   /// knows; true if there may be more at once. Environment error if the catalog cannot be written: nothing is lost
@@ -42,7 +42,7 @@ class RunFollower {
   bool read_lines(const Redactor& redactor);
   void read_facts(const Redactor& redactor);
 
-  Site& site_;
+  Host& host_;
   const std::string run_;
   const std::filesystem::path folder_;
   uint64_t inode_ = 0;  // of the file that was read last

@@ -7,6 +7,7 @@
 #include "linac/base/base/error.h"
 #include "linac/base/job/run_files.h"
 #include "linac/base/job/run_record.h"
+#include "linac/control/sites/abilities.h"
 #include "linac/control/sites/files/fetch_run.h"
 #include "linac/io/storage/folder/folder_copy.h"
 #include "linac/io/storage/storage.h"
@@ -48,7 +49,7 @@ void RunCopy::bring(const sites::Site& site, const sites::Record& record, Part p
     storage::fetch_files(record.out, std::move(*read), into_);
     return;
   }
-  if (site.shells_of_run(record).empty()) return;
+  if (sites::shells_of_run(site, record).empty()) return;
   const sites::RunFolder folder = sites::folder_of_run(site, record);
   std::vector<sites::RunFile> files = sites::list_run(folder).files;
   std::erase_if(files, [&](const auto& file) { return !is_wanted(file.name, part); });

@@ -12,6 +12,7 @@
 #include "linac/base/base/log.h"
 #include "linac/base/base/secure_random.h"
 #include "linac/base/job/job.h"
+#include "linac/control/sites/abilities.h"
 #include "linac/control/sites/launching.h"
 
 namespace linac::launch {
@@ -169,7 +170,7 @@ void SiteLauncher::start(const AttemptKey& key, const Command& command) {
   attempt.kept.launch = launch;
   attempt.kept.record = {name, site_->name(), site_->common().kind, site_->common().folder, launch.out, "", {}};
   attempt.kept.started_ms = now_ms();
-  attempt.kept.record.hosts = site_->hosts(launch);
+  attempt.kept.record.hosts = sites::chosen_hosts(*site_, launch);
   site_->plan(launch);  // what is wrong with it is known before anything is kept
   files_.keep(attempt);
   held.attempt = std::move(attempt);
@@ -347,7 +348,7 @@ void SiteLauncher::ask(Held& held, SiteAttempt attempt) {
 
 void SiteLauncher::tidy_up(const SiteAttempt& attempt) {
   // What is done stays there until somebody asks for its end.
-  if (attempt.tried && site_->forgets()) site_->cancel(attempt.kept.record);
+  if (attempt.tried && site_->facts().forgets) site_->cancel(attempt.kept.record);
   files_.forget(attempt.label);
 }
 
@@ -394,7 +395,7 @@ void SiteLauncher::run() {
         const bool done = look_after(*held);
         const std::lock_guard lock(mutex_);
         held->failures = 0;
-        held->due = held->released && held->has_ended ? now : steady_clock::now() + site_->pause();
+        held->due = held->released && held->has_ended ? now : steady_clock::now() + site_->facts().pause;
         if (done) attempts_.erase(label);
       } catch (const std::exception& error) {
         const std::lock_guard lock(mutex_);

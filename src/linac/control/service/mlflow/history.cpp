@@ -2,6 +2,7 @@
 #include <optional>
 
 #include "linac/base/base/refusal.h"
+#include "linac/control/catalog/curves.h"
 #include "linac/control/service/handlers.h"
 #include "linac/control/service/long_lists.h"
 #include "linac/control/service/mlflow/words.h"

@@ -5,6 +5,7 @@
 
 #include "linac/base/base/refusal.h"
 #include "linac/control/catalog/logged_models.h"
+#include "linac/control/catalog/metrics.h"
 #include "linac/control/http/routes/json_fields.h"
 #include "linac/control/service/handlers.h"
 #include "linac/control/service/mlflow/words.h"

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "linac/control/catalog/experiments.h"
-#include "linac/control/catalog/metrics.h"
 #include "linac/control/catalog/models.h"
+#include "linac/control/catalog/points.h"
 #include "linac/control/catalog/runs.h"
 #include "linac/control/service/things.h"
 

@@ -4,6 +4,7 @@
 
 #include "linac/base/base/refusal.h"
 #include "linac/base/base/utf8.h"
+#include "linac/control/catalog/curves.h"
 #include "linac/control/catalog/metrics.h"
 #include "linac/control/http/routes/json_fields.h"
 #include "linac/control/service/handlers.h"

@@ -13,7 +13,7 @@
 #include "linac/control/execution/record/run_recorder.h"
 #include "linac/control/service/handlers.h"
 #include "linac/control/service/named_experiment.h"
-#include "linac/control/service/routes/jobs.h"
+#include "linac/control/service/routes/table.h"
 #include "linac/control/service/things.h"
 
 namespace linac::service {

@@ -1,5 +1,3 @@
-#include "linac/control/service/routes/jobs.h"
-
 #include <fmt/format.h>
 
 #include <memory>
@@ -8,13 +6,16 @@
 
 #include "linac/base/base/refusal.h"
 #include "linac/control/execution/news.h"
+#include "linac/control/execution/scheduler.h"
 #include "linac/control/execution/submission.h"
 #include "linac/control/http/files/disk_room.h"
 #include "linac/control/http/routes/json_fields.h"
+#include "linac/control/service/declared_sites.h"
 #include "linac/control/service/handlers.h"
 #include "linac/control/service/job_wishes.h"
 #include "linac/control/service/named_experiment.h"
 #include "linac/control/service/ownership.h"
+#include "linac/control/service/routes/table.h"
 #include "linac/control/service/things.h"
 #include "linac/control/service/user_secrets.h"
 

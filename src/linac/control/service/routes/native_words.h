@@ -3,8 +3,8 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "linac/control/catalog/curves.h"
 #include "linac/control/catalog/experiments.h"
-#include "linac/control/catalog/metrics.h"
 #include "linac/control/catalog/models.h"
 #include "linac/control/catalog/runs.h"
 

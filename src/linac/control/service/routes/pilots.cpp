@@ -1,6 +1,6 @@
-// By which agents (`linac agent`) take work and hand it in: docs/internals/decisions/pilots.md. Work waits in the scheduler's
-// queue, leases are the board's (control/launch/pilots/pilot_board.h). What is written here goes into the folder of the
-// run, where the scheduler finds it as it finds what processes of this host write.
+// By which agents (`linac agent`) take work and hand it in: docs/internals/decisions/pilots.md. Work waits in the
+// scheduler's queue, leases are the board's (control/launch/pilots/pilot_board.h). What is written here goes into the
+// folder of the run, where the scheduler finds it as it finds what processes of this host write.
 
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
@@ -21,13 +21,15 @@
 #include "linac/base/job/run_record.h"
 #include "linac/control/catalog/users.h"
 #include "linac/control/execution/record/run_places.h"
+#include "linac/control/execution/scheduler.h"
 #include "linac/control/http/files/disk_room.h"
 #include "linac/control/http/files/file_response.h"
 #include "linac/control/launch/pilots/piece.h"
+#include "linac/control/launch/pilots/pilot_board.h"
 #include "linac/control/launch/pilots/words.h"
 #include "linac/control/service/authentication.h"
 #include "linac/control/service/handlers.h"
-#include "linac/control/service/routes/jobs.h"
+#include "linac/control/service/routes/table.h"
 #include "linac/control/service/things.h"
 
 namespace linac::service {
@@ -190,14 +192,14 @@ struct Leased {
 
 Leased leased(Context& context, const Request& request) {
   const std::string& label = request.variable("attempt");
-  return {lease_claim(request, label), execution::RunPlaces(context.site, context.site.run(run_of(label))).outputs};
+  return {lease_claim(request, label), execution::RunPlaces(context.host, context.host.run(run_of(label))).outputs};
 }
 
 void need_file_of_run(const std::string& name) {
   if (!job::is_handed_in(harmless_path(name)))
-    throw Refusal(
-        RefusalKind::kInvalid,
-        fmt::format("[pilots] '{}' is no file that a run leaves; docs/reference/run-folder.md has them", printable(name)));
+    throw Refusal(RefusalKind::kInvalid,
+                  fmt::format("[pilots] '{}' is no file that a run leaves; docs/reference/run-folder.md has them",
+                              printable(name)));
 }
 
 /// A work on files, of a lease that is alive meanwhile.

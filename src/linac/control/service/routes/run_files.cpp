@@ -13,7 +13,7 @@
 #include "linac/control/execution/record/run_places.h"
 #include "linac/control/http/files/file_response.h"
 #include "linac/control/service/handlers.h"
-#include "linac/control/service/routes/jobs.h"
+#include "linac/control/service/routes/table.h"
 #include "linac/control/service/things.h"
 
 namespace linac::service {
@@ -62,7 +62,7 @@ Handler log_handler(Context& context) {
           if (!audience || !may_read(viewer, *audience)) throw not_there({kRunThing, id});
           return catalog::run(database, id);
         });
-        answer.piece = execution::read_log(execution::RunPlaces(context.site, answer.run).log, from, bytes);
+        answer.piece = execution::read_log(execution::RunPlaces(context.host, answer.run).log, from, bytes);
       });
       const bool news = !answer.piece.bytes.empty() || catalog::ended(answer.run.state);
       if (news || context.traffic.stopping || std::chrono::steady_clock::now() >= until)
@@ -75,7 +75,7 @@ Handler log_handler(Context& context) {
 
 Response folder_response(Context& context, const catalog::Run& run, const std::string& path) {
   json files = json::array();
-  for (const FolderEntry& entry : entries_below(execution::RunPlaces(context.site, run).outputs, path, 10000))
+  for (const FolderEntry& entry : entries_below(execution::RunPlaces(context.host, run).outputs, path, 10000))
     files.push_back({{"path", entry.path}, {"folder", entry.folder}, {"bytes", entry.bytes}});
   return Response::json({{"files", std::move(files)}});
 }
@@ -83,8 +83,8 @@ Response folder_response(Context& context, const catalog::Run& run, const std::s
 Handler put_handler(Context& context) {
   return [&context](Request& request) -> Task<Response> {
     co_await aside(context, [&] {
-      const catalog::Run run = context.site.run(request.variable("id"));
-      const execution::RunPlaces places(context.site, run);
+      const catalog::Run run = context.host.run(request.variable("id"));
+      const execution::RunPlaces places(context.host, run);
       folder_below(context.data, places.outputs.lexically_relative(context.data).string());
       place_below(places.outputs, request.variable("path"), request.body_file);
     });
@@ -117,7 +117,7 @@ std::vector<Route> run_file_routes(Context& context) {
                        {{"path", FieldType::kText, false, "of the folder"}},
                        works_aside(context,
                                    [&context](Request& request) {
-                                     return folder_response(context, context.site.run(request.variable("id")),
+                                     return folder_response(context, context.host.run(request.variable("id")),
                                                             request.text("path"));
                                    })}),
       showing(of_run, {Method::kGet,
@@ -129,8 +129,8 @@ std::vector<Route> run_file_routes(Context& context) {
                        {},
                        works_aside(context,
                                    [&context](Request& request) {
-                                     const execution::RunPlaces places(context.site,
-                                                                       context.site.run(request.variable("id")));
+                                     const execution::RunPlaces places(context.host,
+                                                                       context.host.run(request.variable("id")));
                                      const std::string& path = request.variable("path");
                                      Response response = http::file_response(open_below(places.outputs, path), path);
                                      http::prepare_range(request, response);

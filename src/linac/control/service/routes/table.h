@@ -1,6 +1,6 @@
 #pragma once
-// All routes of the service, family by family. Each function returns the table of its family; `context` and what else
-// it is given outlives the tables.
+// All routes of the service, family by family. Each function returns the table of its family; a new one is declared
+// here and has its line in table.cpp. `context` and what else a family is given outlives its table.
 
 #include <vector>
 
@@ -10,11 +10,32 @@
 #include "linac/control/service/secret_box.h"
 #include "linac/control/service/studies/desks.h"
 
+namespace linac::execution {
+class Scheduler;
+}
+namespace linac::launch {
+class PilotBoard;
+}
+
 namespace linac::service {
 
-std::vector<Route> all_routes(Context& context, Authentication& authentication);
-/// Adds /openapi.json, which describes all of `routes` and itself.
-void add_description(std::vector<Route>& routes);
+class Conductor;
+class DeclaredSites;
+
+/// What the routes speak to.
+struct RouteParts {
+  Context& context;
+  Authentication& authentication;
+  const SecretBox& secrets;
+  Desks& desks;
+  Conductor& conductor;
+  execution::Scheduler& scheduler;
+  const DeclaredSites& sites;
+  launch::PilotBoard& pilots;
+};
+
+/// Those of all families, and /openapi.json, which describes them and itself.
+std::vector<Route> all_routes(const RouteParts& parts);
 
 std::vector<Route> system_routes(Context& context);
 std::vector<Route> login_routes(Context& context, Authentication& authentication);
@@ -39,8 +60,19 @@ std::vector<Route> visibility_routes(Context& context);
 /// `handler`, which may take an experiment from others' eyes: who watches another's run is then asked anew.
 Handler withdrawing(Context& context, Handler handler);
 std::vector<Route> curve_routes(Context& context);
-/// `desks` outlive them.
 std::vector<Route> study_routes(Context& context, Desks& desks);
 std::vector<Route> event_routes(Context& context);
+
+// The queue: submitting, looking, cancelling, resuming, and the logs and folders of what runs
+std::vector<Route> job_routes(Context& context, execution::Scheduler& scheduler, const DeclaredSites& sites);
+/// Studies that the queue carries out.
+std::vector<Route> submitted_study_routes(Context& context, Desks& desks, Conductor& conductor,
+                                          execution::Scheduler& scheduler, const DeclaredSites& sites);
+/// The folder and the log of a run, to be read.
+std::vector<Route> run_file_routes(Context& context);
+/// By which agents take work and hand it in.
+std::vector<Route> pilot_routes(Context& context, execution::Scheduler& scheduler, launch::PilotBoard& board);
+/// Runs that were made elsewhere, brought in by `linac ingest`.
+std::vector<Route> ingest_routes(Context& context);
 
 }  // namespace linac::service

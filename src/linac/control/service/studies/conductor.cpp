@@ -242,7 +242,7 @@ Task<void> Conductor::hear(const Standing& standing, const StudyJob& job, Piece&
   follow(job.run, standing.name);
   auto followed = piece.followed.find(job.trial);
   if (followed == piece.followed.end() || followed->second.run != job.run) {
-    const execution::RunPlaces places(context_.site, context_.site.run(job.run));
+    const execution::RunPlaces places(context_.host, context_.host.run(job.run));
     followed = piece.followed
                    .insert_or_assign(job.trial, Followed{job.run, study::TrialRecord(standing.study, places.outputs)})
                    .first;
@@ -280,7 +280,7 @@ Task<void> Conductor::prune(const Standing& standing, const StudyJob& job, const
 void Conductor::changed(const std::vector<std::string>& runs) {
   scheduler_.wake();
   for (const std::string& id : runs) {
-    const catalog::Run run = context_.site.run(id);
+    const catalog::Run run = context_.host.run(id);
     execution::publish_state(context_.hub, id, run.state, run.reason);
   }
 }

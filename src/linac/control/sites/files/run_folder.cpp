@@ -12,6 +12,7 @@
 #include "linac/base/base/shell_word.h"
 #include "linac/base/base/utf8.h"
 #include "linac/base/job/run_record.h"
+#include "linac/control/sites/abilities.h"
 #include "linac/control/sites/files/fetch_run.h"
 
 namespace linac::sites {
@@ -58,7 +59,7 @@ RunFolder folder_of_run(const Site& site, const Record& record) {
     throw user_error(fmt::format(
         "[launch] {}: it is a script's; `linac spawn --on {} -t {} --fetch FOLDER` brings what it has written", name,
         site.name(), record.label));
-  const std::vector<Shell> shells = site.shells_of_run(record);
+  const std::vector<Shell> shells = shells_of_run(site, record);
   if (shells.empty())
     throw user_error(fmt::format(
         "[launch] {}: its files are in {} of the site, where nothing leads from here; look there, or launch "

@@ -1,4 +1,7 @@
-#include "linac/control/sites/kubernetes/kubernetes_site.h"
+// Clusters of Kubernetes, by their own interface over https; kubectl is not needed. A launch is one Indexed Job and
+// what it needs (manifests.h). The Job is made first, suspended, and let go when all the rest is there and belongs to
+// it: a client that dies in between leaves something that costs nothing, that the next one finds by its name, and that
+// goes as a whole. Nothing is left at the cluster after `cancel`.
 
 #include <fmt/format.h>
 
@@ -10,6 +13,7 @@
 #include "linac/base/base/error.h"
 #include "linac/base/base/plural.h"
 #include "linac/base/base/utf8.h"
+#include "linac/control/sites/abilities.h"
 #include "linac/control/sites/kubernetes/api.h"
 #include "linac/control/sites/kubernetes/check.h"
 #include "linac/control/sites/kubernetes/kubeflow.h"
@@ -17,6 +21,7 @@
 #include "linac/control/sites/kubernetes/rights.h"
 #include "linac/control/sites/kubernetes/words.h"
 #include "linac/control/sites/script/script_files.h"
+#include "linac/control/sites/site.h"
 
 namespace linac::sites {
 namespace {
@@ -27,11 +32,12 @@ constexpr int64_t kLogBytesMax = 1 << 20;
 constexpr auto kAskAgain = std::chrono::milliseconds(250);
 constexpr auto kGoneAfterNotice = std::chrono::seconds(60);  // what the cluster may take beyond the notice
 
-class KubernetesSite : public Site {
+class KubernetesSite : public Site, public RunsPods, public RunsScripts {
  public:
   KubernetesSite(std::string name, std::string where, KubernetesSettings settings)
       : Site(std::move(name), std::move(where)), settings_(std::move(settings)) {}
   const CommonSettings& common() const override { return settings_; }
+  Facts facts() const override { return {.pause = std::chrono::seconds(2), .forgets = true}; }
 
   std::vector<PlannedStep> plan(const Launch& launch) const override {
     return {{"", manifests_yaml(kubernetes_objects(settings_, launch, secret_values()))}};
@@ -43,9 +49,7 @@ class KubernetesSite : public Site {
   std::vector<Finding> look_at_script(const Launch& launch) const override;
   std::string submit(const Launch& launch) const override;
   Standing standing(const Record& record) const override;
-  std::chrono::seconds pause() const override { return std::chrono::seconds(2); }
   std::string cancel(const Record& record) const override;
-  bool forgets() const override { return true; }
   void reopen(const Record& record) const override { cancel(record); }
   std::string log(const Record& record, int64_t from) const override;
 
@@ -221,8 +225,6 @@ std::string KubernetesSite::log(const Record& record, int64_t from) const {
   return piece;
 }
 
-}  // namespace
-
 std::unique_ptr<Site> make_kubernetes_site(const YAML::Node& node, const std::string& where, const std::string& name) {
   KubernetesSettings settings;
   config::read(node, settings, where, name + ".");
@@ -230,10 +232,7 @@ std::unique_ptr<Site> make_kubernetes_site(const YAML::Node& node, const std::st
   return std::make_unique<KubernetesSite>(name, where, settings);
 }
 
-std::vector<config::Setting> kubernetes_settings() {
-  return config::describe(KubernetesSettings{});
-}
-
+// What the cluster's administrator is to be asked for.
 std::string kubernetes_notes() {
   std::string text = "# Whoever launches needs these rights, in the namespace of the site:\n";
   const std::string yaml = rights_yaml();
@@ -243,6 +242,13 @@ std::string kubernetes_notes() {
     begin = end + 1;
   }
   return text;
+}
+
+}  // namespace
+
+Kind kubernetes_kind() {
+  return {"kubernetes", "a cluster of Kubernetes", make_kubernetes_site,
+          [] { return config::describe(KubernetesSettings{}); }, kubernetes_notes};
 }
 
 }  // namespace linac::sites

@@ -1,4 +1,11 @@
-#include "linac/control/sites/mpi/mpi_site.h"
+// Hosts on which `mpirun` starts the workers: Open MPI's, MPICH's or Intel's, here or on a login node that ssh leads
+// to. A launch is one script there, as on a host of hosts_site.h, whose files it has. Beside them:
+//
+//   launch/mpirun   the process of mpirun, which has a group of its own     launch/attempt  how often it was started
+//   launch/stop     somebody, or the limit of time, asks the workers to stop
+//   launch/kill     at once
+//   launch/first-N  where they meet                                         launch/begun-N  a worker began
+// The folder has to be on a disk that all hosts share.
 
 #include <fmt/format.h>
 
@@ -8,18 +15,19 @@
 #include "linac/control/sites/hosts_site.h"
 #include "linac/control/sites/mpi/mpi_script.h"
 #include "linac/control/sites/scripts.h"
+#include "linac/control/sites/site.h"
 
 namespace linac::sites {
 namespace {
 
 constexpr int kTrialSeconds = 60;  // within the patience of a shell
 
-class MpiSite : public HostsSite {
+class MpiSite : public HostsSite, public ChoosesHosts {
  public:
   MpiSite(std::string name, std::string where, MpiSettings settings)
       : HostsSite(std::move(name), std::move(where)), settings_(std::move(settings)) {}
   const CommonSettings& common() const override { return settings_; }
-  int workers() const override { return static_cast<int>(settings_.hosts.size()) * settings_.slots; }
+  Facts facts() const override { return {.workers = workers()}; }
   bool is_apart() const override { return !settings_.login.empty(); }
   std::vector<std::string> hosts(const Launch&) const override { return all_hosts(); }
   std::vector<Finding> check(const job::Job* job) const override;
@@ -58,6 +66,8 @@ class MpiSite : public HostsSite {
   }
 
  private:
+  int workers() const { return static_cast<int>(settings_.hosts.size()) * settings_.slots; }
+
   MpiSettings settings_;
 };
 
@@ -96,8 +106,6 @@ std::vector<Finding> MpiSite::check(const job::Job* job) const {
       check_script(settings_, job) + "cd \"${TMPDIR:-/tmp}\"\n" + check_mpirun_script(settings_, workers()));
 }
 
-}  // namespace
-
 std::unique_ptr<Site> make_mpi_site(const YAML::Node& node, const std::string& where, const std::string& name) {
   MpiSettings settings;
   config::read(node, settings, where, name + ".");
@@ -131,8 +139,11 @@ std::unique_ptr<Site> make_mpi_site(const YAML::Node& node, const std::string& w
   return std::make_unique<MpiSite>(name, where, settings);
 }
 
-std::vector<config::Setting> mpi_settings() {
-  return config::describe(MpiSettings{});
+}  // namespace
+
+Kind mpi_kind() {
+  return {"mpi", "hosts on which mpirun starts the workers: Open MPI's, MPICH's, Intel's", make_mpi_site,
+          [] { return config::describe(MpiSettings{}); }};
 }
 
 }  // namespace linac::sites

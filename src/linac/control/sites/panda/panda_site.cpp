@@ -1,4 +1,4 @@
-#include "linac/control/sites/panda/panda_site.h"
+// Sites of the kind panda: a launch is one task of PanDA, whose name is the launch's (docs/guide/launch.md).
 
 #include <fmt/format.h>
 
@@ -9,11 +9,13 @@
 
 #include "linac/base/base/error.h"
 #include "linac/base/base/utf8.h"
+#include "linac/control/sites/abilities.h"
 #include "linac/control/sites/panda/api.h"
 #include "linac/control/sites/panda/payload.h"
 #include "linac/control/sites/panda/settings.h"
 #include "linac/control/sites/panda/task.h"
 #include "linac/control/sites/panda/words.h"
+#include "linac/control/sites/site.h"
 
 namespace linac::sites {
 namespace {
@@ -23,22 +25,19 @@ using nlohmann::json;
 constexpr int kSubmitTriesMax = 4;
 constexpr auto kPause = std::chrono::milliseconds(500);  // before the second try; each one waits twice as long
 
-class PandaSite : public Site {
+class PandaSite : public Site, public KeepsRuns {
  public:
   PandaSite(std::string name, std::string where, PandaSettings settings)
       : Site(std::move(name), std::move(where)), settings_(std::move(settings)) {}
   const CommonSettings& common() const override { return settings_; }
 
-  int workers() const override { return 1; }
+  // The states of a task change within minutes, and the server is everybody's.
+  Facts facts() const override { return {.workers = 1, .pause = std::chrono::seconds(20), .carries_agents = true}; }
   std::vector<PlannedStep> plan(const Launch& launch) const override { return {{"", task_of(launch).dump(2)}}; }
   std::vector<Finding> check(const job::Job* job) const override;
-  std::vector<Finding> look_at_script(const Launch&) const override { return {}; }
   std::string own_place(const std::string& label) const override { return panda_run_data_set(settings_, label); }
-  bool carries_agents() const override { return true; }
   std::string submit(const Launch& launch) const override;
   Standing standing(const Record& record) const override;
-  // The states of a task change within minutes, and the server is everybody's.
-  std::chrono::seconds pause() const override { return std::chrono::seconds(20); }
   std::string cancel(const Record& record) const override;
   void reopen(const Record& record) const override;
   std::string log(const Record& record, int64_t from) const override;
@@ -198,8 +197,6 @@ std::string PandaSite::log(const Record& record, int64_t from) const {
   return text.substr(std::min(text.size(), static_cast<size_t>(std::max<int64_t>(0, from))));
 }
 
-}  // namespace
-
 std::unique_ptr<Site> make_panda_site(const YAML::Node& node, const std::string& where, const std::string& name) {
   PandaSettings settings;
   config::read(node, settings, where, name + ".");
@@ -207,8 +204,11 @@ std::unique_ptr<Site> make_panda_site(const YAML::Node& node, const std::string&
   return std::make_unique<PandaSite>(name, where, settings);
 }
 
-std::vector<config::Setting> panda_settings() {
-  return config::describe(PandaSettings{});
+}  // namespace
+
+Kind panda_kind() {
+  return {"panda", "a grid whose jobs PanDA carries out", make_panda_site,
+          [] { return config::describe(PandaSettings{}); }};
 }
 
 }  // namespace linac::sites

@@ -7,6 +7,7 @@
 #include "linac/base/base/amounts.h"
 #include "linac/base/base/error.h"
 #include "linac/base/base/utf8.h"
+#include "linac/control/sites/abilities.h"
 #include "linac/control/sites/launching.h"
 #include "linac/control/sites/script/env_file.h"
 #include "linac/control/sites/script/script_files.h"
@@ -76,7 +77,7 @@ Launch make_spawn(const Site& site, const SpawnWishes& wishes) {
   within("--port", wishes.script.port, 0, 65535);
   Launch launch;
   Script script = read_script(wishes);
-  if (!script.pod.empty() && site.common().kind != "kubernetes")
+  if (!script.pod.empty() && site.as<RunsPods>() == nullptr)
     throw user_error(fmt::format("[spawn] --pod-file: {} has no pods; leave it out", site.name()));
   launch.label = label_of(wishes.name, std::filesystem::path(wishes.file).stem().string());
   launch.workers = tasks_of(script);

@@ -3,10 +3,14 @@
 #include <algorithm>
 #include <cmath>
 
+#include "linac/control/tune/samplers/startup.h"
+
 namespace linac::tune {
 namespace {
 
 constexpr double kCrossover = 0.9;
+constexpr GeneticIndices kIndices{.crossover = 10, .mutation = 15};
+constexpr size_t kStartup = 20, kParentsMin = 2;
 
 /// One of the two children's coordinates, within the cube.
 double crossed(double one, double other, double index, Draws& draws) {
@@ -40,6 +44,26 @@ std::vector<double> child_of(const Space& space, const Trial& one, const Trial& 
     if (draws.uniform() < mutation) child[i] = mutated(space[i], child[i], indices.mutation, draws);
   }
   return child;
+}
+
+CompleteTrials::CompleteTrials(const History& history) {
+  for (const size_t place : history.told()) {
+    const Trial& trial = history.trials()[place];
+    if (trial.state != State::kComplete) continue;
+    trials.push_back(&trial);
+    losses.push_back(trial.losses);
+  }
+}
+
+GeneticSampler::GeneticSampler(const SamplerSettings& settings, uint32_t use)
+    : startup_(settings.startup > 0 ? static_cast<size_t>(settings.startup) : kStartup), use_(use) {}
+
+Point GeneticSampler::suggest(const History& history, const Ask& ask) {
+  const Space& space = history.space();
+  if (history.told().size() < startup_ || history.complete_count() < kParentsMin) return startup_point(space, ask);
+  Draws draws(ask, use_);
+  const auto [one, other] = parents(history, ask, draws);
+  return space.point_of(child_of(space, *one, *other, kIndices, draws));
 }
 
 }  // namespace linac::tune

@@ -1,8 +1,6 @@
 // NSGA-II (Deb, Pratap, Agarwal and Meyarivan, IEEE Trans. Evol. Comput. 6, 2002) with a steady state (Durillo, Nebro,
 // Luna and Alba, EMO 2009): the parents are the best of all that was told, by front and crowding, so a result counts
 // from the next suggestion on, there are no generations to wait for, and the population follows from the history.
-// Simulated binary crossover (Deb and Agrawal, Complex Systems 9, 1995) and polynomial mutation (Deb and Goyal, 1996)
-// on the coordinates of the cube; a mutated discrete parameter leaves its cell, a categorical one is drawn anew.
 
 #include <algorithm>
 #include <tuple>
@@ -10,14 +8,12 @@
 #include "linac/control/tune/pareto.h"
 #include "linac/control/tune/samplers/genetic.h"
 #include "linac/control/tune/samplers/samplers.h"
-#include "linac/control/tune/samplers/startup.h"
 
 namespace linac::tune {
 namespace {
 
 constexpr uint32_t kUse = 12;
-constexpr size_t kStartup = 20, kPopulation = 24, kParentsMin = 2;
-constexpr GeneticIndices kIndices{.crossover = 10, .mutation = 15};
+constexpr size_t kPopulation = GeneticSampler::kPopulation;
 
 struct Parent {
   const Trial* trial;
@@ -30,14 +26,8 @@ struct Parent {
 
 /// The best complete trials, the best first.
 std::vector<Parent> population_of(const History& history) {
-  std::vector<const Trial*> trials;
-  std::vector<Losses> rows;
-  for (const size_t place : history.told()) {
-    const Trial& trial = history.trials()[place];
-    if (trial.state != State::kComplete) continue;
-    trials.push_back(&trial);
-    rows.push_back(trial.losses);
-  }
+  const CompleteTrials complete(history);
+  const std::vector<Losses>& rows = complete.losses;
   const std::vector<size_t> fronts = fronts_of(rows);
   std::vector<std::vector<size_t>> members;
   for (size_t i = 0; i < rows.size(); ++i) {
@@ -49,35 +39,29 @@ std::vector<Parent> population_of(const History& history) {
     std::vector<Losses> of_front;
     for (const size_t i : members[front]) of_front.push_back(rows[i]);
     const std::vector<double> crowding = crowding_of(of_front);
-    for (size_t k = 0; k < of_front.size(); ++k) population.push_back({trials[members[front][k]], front, crowding[k]});
+    for (size_t k = 0; k < of_front.size(); ++k)
+      population.push_back({complete.trials[members[front][k]], front, crowding[k]});
   }
   std::stable_sort(population.begin(), population.end());
   population.resize(std::min(population.size(), kPopulation));
   return population;
 }
 
-const Trial& tournament(const std::vector<Parent>& population, Draws& draws) {
+const Trial* tournament(const std::vector<Parent>& population, Draws& draws) {
   const size_t one = draws.below(population.size()), other = draws.below(population.size());
-  return *population[std::min(one, other)].trial;
+  return population[std::min(one, other)].trial;
 }
 
-class Nsga2 : public Sampler {
+class Nsga2 : public GeneticSampler {
  public:
-  explicit Nsga2(const SamplerSettings& settings)
-      : startup_(settings.startup > 0 ? static_cast<size_t>(settings.startup) : kStartup) {}
-
-  Point suggest(const History& history, const Ask& ask) override {
-    const Space& space = history.space();
-    if (history.told().size() < startup_ || history.complete_count() < kParentsMin) return startup_point(space, ask);
-    const std::vector<Parent> population = population_of(history);
-    Draws draws(ask, kUse);
-    const Trial& one = tournament(population, draws);
-    const Trial& other = tournament(population, draws);
-    return space.point_of(child_of(space, one, other, kIndices, draws));
-  }
+  explicit Nsga2(const SamplerSettings& settings) : GeneticSampler(settings, kUse) {}
 
  private:
-  size_t startup_;
+  std::pair<const Trial*, const Trial*> parents(const History& history, const Ask&, Draws& draws) const override {
+    const std::vector<Parent> population = population_of(history);
+    const Trial* const one = tournament(population, draws);
+    return {one, tournament(population, draws)};
+  }
 };
 
 }  // namespace

@@ -12,7 +12,6 @@
 #include "linac/control/tune/pareto.h"
 #include "linac/control/tune/samplers/genetic.h"
 #include "linac/control/tune/samplers/samplers.h"
-#include "linac/control/tune/samplers/startup.h"
 
 namespace linac::tune {
 namespace {
@@ -20,11 +19,9 @@ namespace {
 using Eigen::Index, Eigen::MatrixXd, Eigen::VectorXd;
 
 constexpr uint32_t kUse = 14, kUseOfNiches = 15;
-constexpr size_t kStartup = 20, kPopulation = 24, kParentsMin = 2;
 constexpr size_t kDirectionsMax = 36;      // trainings are too dear for a population that fills more
 constexpr double kAxisWeight = 1e-6;       // eq. 4: an extreme point is far along one loss, and hardly along the others
 constexpr double kInterceptLeast = 1e-12;  // of the range
-constexpr GeneticIndices kIndices{.crossover = 10, .mutation = 15};
 
 void add_directions(std::vector<VectorXd>& all, VectorXd& parts, Index axis, int left, int divisions) {
   if (axis + 1 == parts.size()) {
@@ -131,15 +128,10 @@ std::vector<size_t> niched(const std::vector<Niche>& niches, size_t first, size_
 }
 
 std::vector<const Trial*> population_of(const History& history, const std::vector<VectorXd>& directions, Draws& draws) {
-  std::vector<const Trial*> trials;
-  std::vector<Losses> rows;
-  for (const size_t place : history.told()) {
-    const Trial& trial = history.trials()[place];
-    if (trial.state != State::kComplete) continue;
-    trials.push_back(&trial);
-    rows.push_back(trial.losses);
-  }
-  const size_t size = std::min(std::max(directions.size(), kPopulation), trials.size());
+  const CompleteTrials complete(history);
+  const std::vector<const Trial*>& trials = complete.trials;
+  const std::vector<Losses>& rows = complete.losses;
+  const size_t size = std::min(std::max(directions.size(), GeneticSampler::kPopulation), trials.size());
   const std::vector<size_t> fronts = fronts_of(rows);
   std::vector<size_t> order(trials.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;
@@ -160,28 +152,23 @@ std::vector<const Trial*> population_of(const History& history, const std::vecto
   return population;
 }
 
-class Nsga3 : public Sampler {
+class Nsga3 : public GeneticSampler {
  public:
-  explicit Nsga3(const SamplerSettings& settings)
-      : startup_(settings.startup > 0 ? static_cast<size_t>(settings.startup) : kStartup) {}
+  explicit Nsga3(const SamplerSettings& settings) : GeneticSampler(settings, kUse) {}
 
-  Point suggest(const History& history, const Ask& ask) override {
-    const Space& space = history.space();
-    if (history.told().size() < startup_ || history.complete_count() < kParentsMin) return startup_point(space, ask);
-    Draws niches(ask, kUseOfNiches), draws(ask, kUse);
+ private:
+  std::pair<const Trial*, const Trial*> parents(const History& history, const Ask& ask, Draws& draws) const override {
+    Draws niches(ask, kUseOfNiches);
     const std::vector<const Trial*> population = population_of(history, directions_of(history.objectives()), niches);
     // The earlier of two: a better front, or a place that few have. The paper picks any; where a study has hundreds of
     // trials and not ten thousands this gets nearer to the front.
     const auto picked = [&] {
       const size_t a = draws.below(population.size()), b = draws.below(population.size());
-      return std::min(a, b);
+      return population[std::min(a, b)];
     };
-    const size_t one = picked(), other = picked();
-    return space.point_of(child_of(space, *population[one], *population[other], kIndices, draws));
+    const Trial* const one = picked();
+    return {one, picked()};
   }
-
- private:
-  size_t startup_;
 };
 
 }  // namespace

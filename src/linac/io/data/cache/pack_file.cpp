@@ -21,7 +21,7 @@
 #include "linac/base/base/progress.h"
 #include "linac/io/data/cache/packed_table.h"
 #include "linac/io/data/column_facts.h"
-#include "linac/io/data/formats/file_format.h"
+#include "linac/io/data/formats/table.h"
 #include "linac/io/data/transform/table.h"
 #include "linac/io/net/http_client.h"
 #include "linac/io/storage/cache.h"
@@ -335,7 +335,7 @@ void pack_file(const std::shared_ptr<const storage::Source>& source, const std::
   }
   source->need_unchanged();
   json notes{{"key", key},
-             {"format", to_string(format_of(*source))},
+             {"format", format_of(*source).name},
              {"fingerprint", fingerprint_of(*source)},
              {"columns", describe(*reader, packer.facts())}};
   if (selected != nullptr) notes["selected"] = {{"stored", selected->stored}, {"passed", selected->passed}};

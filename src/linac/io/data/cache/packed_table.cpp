@@ -15,7 +15,7 @@
 #include "linac/base/base/error.h"
 #include "linac/base/base/log.h"
 #include "linac/io/data/cache/pack_file.h"
-#include "linac/io/data/formats/file_format.h"
+#include "linac/io/data/formats/table.h"
 #include "linac/io/net/http_client.h"
 #include "linac/io/storage/cache.h"
 #include "linac/io/storage/file_lock.h"
@@ -150,7 +150,7 @@ std::shared_ptr<const PackedTable> PackedTable::of_source(const std::shared_ptr<
                     packed.string()));
   }
   table->in_use_ = true;
-  table->is_fetched_ = source->path() && storage::is_remote(source->url());
+  table->is_fetched_ = source->path() && source->is_remote();
   table->path_ = source->path();
   table->state_ = source->state();
   return table;

@@ -15,10 +15,10 @@
 #include "linac/base/base/log.h"
 #include "linac/base/base/piece_of_work.h"
 #include "linac/io/data/cache/packed_showers.h"
-#include "linac/io/data/formats/file_format.h"
 #include "linac/io/data/formats/inflated_stream.h"
 #include "linac/io/data/formats/record_stream.h"
 #include "linac/io/data/formats/shower_record.h"
+#include "linac/io/data/formats/table.h"
 #include "linac/io/net/http_client.h"
 #include "linac/io/storage/cache.h"
 #include "linac/io/storage/cached_copy.h"
@@ -151,7 +151,7 @@ std::filesystem::path shower_copy(const std::string& url) {
   try {
     const auto source = storage::Source::open(url);
     const bool as_it_is = !source->is_ranged() && compression_of(*source) == Compression::kNone;
-    return format_of(*source) == FileFormat::kTfrecord && !as_it_is ? packed(source) : source->local();
+    return format_of(*source).access == Access::kStream && !as_it_is ? packed(source) : source->local();
   } catch (const storage::Unreachable&) {
     const storage::CachedCopy copy = copy_of(url);
     if (!copy.known()) return storage::fetch(url);

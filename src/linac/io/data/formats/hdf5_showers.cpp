@@ -211,7 +211,7 @@ class Hdf5Showers : public ShowerFile {
 }  // namespace
 
 std::unique_ptr<const ShowerFile> open_hdf5_showers(const std::filesystem::path& path, const std::string& name,
-                                                    const Fields& fields) {
+                                                    const Fields& fields, const std::optional<FileIndex>& /*index*/) {
   return std::make_unique<Hdf5Showers>(path, name, fields);
 }
 

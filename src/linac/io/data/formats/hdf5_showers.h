@@ -7,6 +7,6 @@
 namespace linac::data {
 
 std::unique_ptr<const ShowerFile> open_hdf5_showers(const std::filesystem::path& path, const std::string& name,
-                                                    const Fields& fields);
+                                                    const Fields& fields, const std::optional<FileIndex>& index);
 
 }  // namespace linac::data

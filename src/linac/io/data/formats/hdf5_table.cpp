@@ -201,7 +201,8 @@ class Hdf5Table : public TableReader {
 
 }  // namespace
 
-TableContents hdf5_contents(const std::filesystem::path& path) {
+TableContents hdf5_contents(const SourcePtr& source) {
+  const std::filesystem::path path = source->local();
   DescribedArrays arrays = described_arrays(path);
   const std::vector<std::string> names = array_names(path);
   for (const std::string& name : list_names(path)) {
@@ -215,9 +216,12 @@ TableContents hdf5_contents(const std::filesystem::path& path) {
   return {.format = {}, .events = arrays.events, .columns = arrays.words, .of_texts = text_names(path), .names = names};
 }
 
-std::unique_ptr<TableReader> open_hdf5_table(const std::filesystem::path& path, const std::string& name,
-                                             const std::vector<WantedColumn>& columns) {
-  return std::make_unique<Hdf5Table>(path, name, columns);
+std::vector<int64_t> hdf5_event_shape(const SourcePtr& source, const std::string& column) {
+  return EventArrays(source->local(), {column}, "name one of these").shape(0);
+}
+
+std::unique_ptr<TableReader> open_hdf5_table(const SourcePtr& source, const std::vector<WantedColumn>& columns) {
+  return std::make_unique<Hdf5Table>(source->local(), source->url(), columns);
 }
 
 }  // namespace linac::data

@@ -7,9 +7,11 @@
 #include <exception>
 #include <limits>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "linac/base/base/error.h"
+#include "linac/base/base/tfrecord_frame.h"
 #include "linac/io/storage/cache.h"
 
 namespace linac::data {
@@ -19,6 +21,29 @@ constexpr size_t kPackedBytes = size_t{64} << 10;
 // zlib's: the window's size, and what the stream begins and ends with.
 constexpr int kZlibFormat = 15;
 constexpr int kGzipFormat = 15 + 16;
+
+/// A sound header of a record says more than two bytes of another format.
+bool begins_a_record(const std::string& start) {
+  if (start.size() < kTfrecordHeaderBytes) return false;
+  try {
+    tfrecord_length(std::as_bytes(std::span(start)).first(kTfrecordHeaderBytes));
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+// RFC 1952: two bytes of identification, the method "deflate".
+bool begins_gzip(const std::string& start) {
+  return start.starts_with(std::string_view("\x1f\x8b\x08", 3));
+}
+
+// RFC 1950: the method "deflate" with a window of at most 32 KiB; both bytes are a multiple of 31; no dictionary.
+bool begins_zlib(const std::string& start) {
+  if (start.size() < 2) return false;
+  const auto method = static_cast<unsigned char>(start[0]), flags = static_cast<unsigned char>(start[1]);
+  return (method & 0x0f) == 8 && method >> 4 <= 7 && (method * 256 + flags) % 31 == 0 && (flags & 0x20) == 0;
+}
 
 class InflatedStream : public storage::ByteStream {
  public:
@@ -108,6 +133,13 @@ class InflatedStream : public storage::ByteStream {
 };
 
 }  // namespace
+
+Compression compression_of(const storage::Source& source) {
+  const std::string& start = source.head();
+  if (begins_a_record(start)) return Compression::kNone;
+  if (begins_gzip(start)) return Compression::kGzip;
+  return begins_zlib(start) ? Compression::kZlib : Compression::kNone;
+}
 
 std::unique_ptr<storage::ByteStream> inflated(std::unique_ptr<storage::ByteStream> packed, Compression compression,
                                               const std::string& name, int64_t bytes_max) {

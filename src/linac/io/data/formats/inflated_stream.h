@@ -5,10 +5,15 @@
 #include <memory>
 #include <string>
 
-#include "linac/io/data/formats/file_format.h"
 #include "linac/io/storage/source.h"
 
 namespace linac::data {
+
+/// How a file is packed as a whole.
+enum class Compression { kNone, kGzip, kZlib };
+
+/// Of a TFRecord file, as TensorFlow writes them. By the content: a first record that is sound is not compressed.
+Compression compression_of(const storage::Source& source);
 
 /// `name` is what messages call the file. Data error for bytes that are damaged or cut, for what follows their end
 /// (further members of a gzip file are read), and for more than `bytes_max` unpacked ones: a few bytes can claim to be

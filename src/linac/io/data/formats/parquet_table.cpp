@@ -21,7 +21,7 @@ constexpr int64_t kColumnBufferBytes = int64_t{1} << 20;
 
 class ParquetTable : public TableReader {
  public:
-  ParquetTable(const std::shared_ptr<const storage::Source>& source, std::vector<WantedColumn> columns)
+  ParquetTable(const SourcePtr& source, std::vector<WantedColumn> columns)
       : name_(source->url()),
         columns_(std::move(columns)),
         file_(source, {.block_events = kBlockEventsLeast, .buffer_bytes = kColumnBufferBytes}) {
@@ -136,7 +136,7 @@ class ParquetTable : public TableReader {
 
 }  // namespace
 
-TableContents parquet_contents(const std::shared_ptr<const storage::Source>& source) {
+TableContents parquet_contents(const SourcePtr& source) {
   const ParquetTable table(source, {});
   return {.format = {},
           .events = table.events(),
@@ -145,8 +145,18 @@ TableContents parquet_contents(const std::shared_ptr<const storage::Source>& sou
           .names = table.names()};
 }
 
-std::unique_ptr<TableReader> open_parquet_table(const std::shared_ptr<const storage::Source>& source,
-                                                const std::vector<WantedColumn>& columns) {
+int64_t parquet_column_bytes(const SourcePtr& source, const std::vector<std::string>& columns) {
+  const ParquetFile file(source, {.block_events = 1, .buffer_bytes = 1 << 16});
+  std::vector<int> leaves;
+  for (const auto& field : file.reader().manifest().schema_fields)
+    if (std::ranges::find(columns, field.field->name()) != columns.end()) add_leaves(field, leaves);
+  int64_t bytes = 0;
+  for (int group = 0; group < file.metadata().num_row_groups(); ++group)
+    for (const int leaf : leaves) bytes += file.metadata().RowGroup(group)->ColumnChunk(leaf)->total_compressed_size();
+  return bytes;
+}
+
+std::unique_ptr<TableReader> open_parquet_table(const SourcePtr& source, const std::vector<WantedColumn>& columns) {
   return std::make_unique<ParquetTable>(source, columns);
 }
 

@@ -4,7 +4,6 @@
 
 #include "linac/base/base/error.h"
 #include "linac/base/base/piece_of_work.h"
-#include "linac/io/data/formats/file_format.h"
 #include "linac/io/data/formats/inflated_stream.h"
 
 namespace linac::data {

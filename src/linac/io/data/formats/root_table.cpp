@@ -20,7 +20,6 @@ constexpr double kBlockBytes = 4 << 20;
 constexpr int64_t kBlockEventsMax = 4096;
 
 using Tables = std::vector<std::unique_ptr<root::Table>>;
-using SourcePtr = std::shared_ptr<const storage::Source>;
 
 int64_t product(const std::vector<int64_t>& axes) {
   return std::accumulate(axes.begin(), axes.end(), int64_t{1}, std::multiplies<>());

@@ -8,25 +8,18 @@
 #include "linac/base/base/error.h"
 #include "linac/base/base/float_clones.h"
 #include "linac/io/data/cache/packed_showers.h"
-#include "linac/io/data/formats/file_format.h"
-#include "linac/io/data/formats/hdf5_showers.h"
-#include "linac/io/data/formats/tfrecord_showers.h"
+#include "linac/io/data/formats/table.h"
 
 namespace linac::data {
+
 std::unique_ptr<const ShowerFile> open_shower_file(const std::filesystem::path& path, const std::string& name,
                                                    const Fields& fields, const std::optional<FileIndex>& index) {
   if (is_packed_showers(path)) return open_packed_showers(path, name);
-  switch (format_of(path, name)) {
-    case FileFormat::kHdf5:
-      return open_hdf5_showers(path, name, fields);
-    case FileFormat::kParquet:
-      throw data_error(fmt::format("[data] {}: a Parquet file; showers are read from HDF5 and TFRecord files", name));
-    case FileFormat::kRoot:
-      throw data_error(fmt::format("[data] {}: a ROOT file; showers are read from HDF5 and TFRecord files", name));
-    case FileFormat::kTfrecord:
-      break;
-  }
-  return open_tfrecord_showers(path, name, index);
+  const Format& format = format_of(*storage::Source::of_file(path, name));
+  if (format.showers == nullptr)
+    throw data_error(
+        fmt::format("[data] {}: a {} file; showers are read from {} files", name, format.words, formats_of_showers()));
+  return format.showers(path, name, fields, index);
 }
 
 bool ShowerFile::read_filled(int64_t, ShowerBlock&) const {

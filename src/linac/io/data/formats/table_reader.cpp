@@ -11,7 +11,6 @@
 #include "linac/base/base/error.h"
 #include "linac/base/base/nearest.h"
 #include "linac/base/base/plural.h"
-#include "linac/io/data/formats/file_format.h"
 
 namespace linac::data {
 namespace {
@@ -46,19 +45,8 @@ std::string WantedColumn::describe() const {
   return is_number() ? "one number" : fmt::format("[{}]", fmt::join(shape, ", "));
 }
 
-std::unique_ptr<TableReader> open_table_reader(const std::shared_ptr<const storage::Source>& source,
-                                               const std::vector<WantedColumn>& columns) {
-  switch (format_of(*source)) {
-    case FileFormat::kHdf5:
-      return open_hdf5_table(source->local(), source->url(), columns);
-    case FileFormat::kParquet:
-      return open_parquet_table(source, columns);
-    case FileFormat::kRoot:
-      return open_root_table(source, columns);
-    case FileFormat::kTfrecord:
-      break;
-  }
-  return open_tfrecord_table(source, columns);
+std::unique_ptr<TableReader> open_table_reader(const SourcePtr& source, const std::vector<WantedColumn>& columns) {
+  return format_of(*source).open(source, columns);
 }
 
 void refuse_column(const std::string& name, const WantedColumn& wanted, const std::string& stored, int64_t event) {
@@ -72,17 +60,14 @@ void refuse_column(const std::string& name, const WantedColumn& wanted, const st
                                wanted.name, stored, wanted.describe(), way_out));
 }
 
-TableContents contents_of_table(const std::shared_ptr<const storage::Source>& source) {
-  const FileFormat format = format_of(*source);
-  TableContents contents = format == FileFormat::kHdf5      ? hdf5_contents(source->local())
-                           : format == FileFormat::kParquet ? parquet_contents(source)
-                           : format == FileFormat::kRoot    ? root_contents(source)
-                                                            : tfrecord_contents(source);
-  contents.format = to_string(format);
+TableContents contents_of_table(const SourcePtr& source) {
+  const Format& format = format_of(*source);
+  TableContents contents = format.contents(source);
+  contents.format = format.name;
   return contents;
 }
 
-std::vector<StoredText> count_texts(const std::shared_ptr<const storage::Source>& source, const std::string& column) {
+std::vector<StoredText> count_texts(const SourcePtr& source, const std::string& column) {
   const auto reader = open_table_reader(source, {{.name = column, .shape = {}, .texts = true}});
   if (!reader->columns()[0].is_text) return {};
   std::vector<RaggedColumn> block;

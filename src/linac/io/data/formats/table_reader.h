@@ -3,14 +3,13 @@
 // a list of rows an event, however the format nests them. A reader is used by one thread.
 
 #include <cstdint>
-#include <filesystem>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "linac/io/data/formats/table.h"
 #include "linac/io/data/formats/text_codes.h"
-#include "linac/io/storage/source.h"
 
 namespace linac::data {
 
@@ -72,19 +71,14 @@ class TableReader {
 
 /// Data error naming file and column for one that is missing (with those the file has), holds no numbers, or has rows
 /// of another shape. Of another host's file no more is read than the format needs.
-std::unique_ptr<TableReader> open_table_reader(const std::shared_ptr<const storage::Source>& source,
-                                               const std::vector<WantedColumn>& columns);
+std::unique_ptr<TableReader> open_table_reader(const SourcePtr& source, const std::vector<WantedColumn>& columns);
 
-/// `name` is what messages call the file.
-std::unique_ptr<TableReader> open_hdf5_table(const std::filesystem::path& path, const std::string& name,
-                                             const std::vector<WantedColumn>& columns);
-std::unique_ptr<TableReader> open_parquet_table(const std::shared_ptr<const storage::Source>& source,
-                                                const std::vector<WantedColumn>& columns);
+// What the table of formats has of each.
+std::unique_ptr<TableReader> open_hdf5_table(const SourcePtr& source, const std::vector<WantedColumn>& columns);
+std::unique_ptr<TableReader> open_parquet_table(const SourcePtr& source, const std::vector<WantedColumn>& columns);
 /// Of the file's only tree or RNTuple, by the names of branches and fields; in all cases also by "TREE/COLUMN".
-std::unique_ptr<TableReader> open_root_table(const std::shared_ptr<const storage::Source>& source,
-                                             const std::vector<WantedColumn>& columns);
-std::unique_ptr<TableReader> open_tfrecord_table(const std::shared_ptr<const storage::Source>& source,
-                                                 const std::vector<WantedColumn>& columns);
+std::unique_ptr<TableReader> open_root_table(const SourcePtr& source, const std::vector<WantedColumn>& columns);
+std::unique_ptr<TableReader> open_tfrecord_table(const SourcePtr& source, const std::vector<WantedColumn>& columns);
 
 /// What a file holds, for people: "particles list<list<float>>", "features [500, 14]", "label (a list of 1 integers)".
 struct TableContents {
@@ -97,20 +91,23 @@ struct TableContents {
 
 /// By the file's schema; a TFRecord file has none, so its first record speaks for all, and `events` is -1. Data error
 /// for a file that cannot be read.
-TableContents contents_of_table(const std::shared_ptr<const storage::Source>& source);
+TableContents contents_of_table(const SourcePtr& source);
 
 /// Of a file whose contents do not say it: all records are read.
-int64_t count_events(const std::shared_ptr<const storage::Source>& source);
+int64_t count_events(const SourcePtr& source);
 
 /// The different texts of a column, sorted, and how many events have each. Reads the whole column. Data errors as
 /// TextCodes::code().
-std::vector<StoredText> count_texts(const std::shared_ptr<const storage::Source>& source, const std::string& column);
+std::vector<StoredText> count_texts(const SourcePtr& source, const std::string& column);
 
-TableContents hdf5_contents(const std::filesystem::path& path);
-TableContents parquet_contents(const std::shared_ptr<const storage::Source>& source);
+TableContents hdf5_contents(const SourcePtr& source);
+TableContents parquet_contents(const SourcePtr& source);
 /// The events are those of the table that has most; columns of others say theirs.
-TableContents root_contents(const std::shared_ptr<const storage::Source>& source);
-TableContents tfrecord_contents(const std::shared_ptr<const storage::Source>& source);
+TableContents root_contents(const SourcePtr& source);
+TableContents tfrecord_contents(const SourcePtr& source);
+
+std::vector<int64_t> hdf5_event_shape(const SourcePtr& source, const std::string& column);
+int64_t parquet_column_bytes(const SourcePtr& source, const std::vector<std::string>& columns);
 
 /// Throws the data error for a column whose stored form does not fit the wanted one; `event` < 0: in the whole file.
 [[noreturn]] void refuse_column(const std::string& name, const WantedColumn& wanted, const std::string& stored,

@@ -51,6 +51,7 @@ class TfrecordShowers : public SampleFile {
 }  // namespace
 
 std::unique_ptr<const ShowerFile> open_tfrecord_showers(const std::filesystem::path& path, const std::string& name,
+                                                        const Fields& /*fields*/,
                                                         const std::optional<FileIndex>& index) {
   return std::make_unique<TfrecordShowers>(path, name, index);
 }

@@ -8,7 +8,7 @@
 namespace linac::data {
 
 std::unique_ptr<const ShowerFile> open_tfrecord_showers(const std::filesystem::path& path, const std::string& name,
-                                                        const std::optional<FileIndex>& index);
+                                                        const Fields& fields, const std::optional<FileIndex>& index);
 
 /// One event of a block of samples as a framed record.
 std::string encode_tfrecord_shower(const ShowerBlock& block, int64_t event);

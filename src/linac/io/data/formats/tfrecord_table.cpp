@@ -22,7 +22,7 @@ constexpr size_t kBlockEventsMax = 4096;
 
 class TfrecordTable : public TableReader {
  public:
-  TfrecordTable(const std::shared_ptr<const storage::Source>& source, std::vector<WantedColumn> columns)
+  TfrecordTable(const SourcePtr& source, std::vector<WantedColumn> columns)
       : name_(source->url()), records_(unpacked_stream(source), name_), columns_(std::move(columns)) {
     if (!advance()) throw data_error(fmt::format("[tfrecord] {}: no record in it; write the file again", name_));
     for (const WantedColumn& column : columns_) {
@@ -145,7 +145,7 @@ class TfrecordTable : public TableReader {
 
 }  // namespace
 
-TableContents tfrecord_contents(const std::shared_ptr<const storage::Source>& source) {
+TableContents tfrecord_contents(const SourcePtr& source) {
   const TfrecordTable table(source, {});
   return {.format = {},
           .events = table.events(),
@@ -154,12 +154,11 @@ TableContents tfrecord_contents(const std::shared_ptr<const storage::Source>& so
           .names = table.names()};
 }
 
-int64_t count_events(const std::shared_ptr<const storage::Source>& source) {
+int64_t count_events(const SourcePtr& source) {
   return RecordMarks(source).events();
 }
 
-std::unique_ptr<TableReader> open_tfrecord_table(const std::shared_ptr<const storage::Source>& source,
-                                                 const std::vector<WantedColumn>& columns) {
+std::unique_ptr<TableReader> open_tfrecord_table(const SourcePtr& source, const std::vector<WantedColumn>& columns) {
   return std::make_unique<TfrecordTable>(source, columns);
 }
 

@@ -7,7 +7,7 @@
 
 #include "linac/base/base/error.h"
 #include "linac/base/base/plural.h"
-#include "linac/io/data/formats/file_format.h"
+#include "linac/io/data/formats/table.h"
 #include "linac/io/data/formats/table_reader.h"
 #include "linac/io/net/http_client.h"
 #include "linac/io/storage/source.h"
@@ -31,11 +31,11 @@ std::vector<ColumnRequest> settled(const std::vector<ColumnRequest>& asked, cons
   return columns;
 }
 
-/// From the footer. An HDF5 file of another host would be fetched for it.
+/// From the footer. A file of another host would be fetched for it where the format's library needs one of this host.
 std::optional<int64_t> count_in(const std::string& url) {
   const auto source = storage::Source::open(url);
-  const FileFormat format = format_of(*source);
-  if (format == FileFormat::kTfrecord || (format == FileFormat::kHdf5 && storage::is_remote(url))) return std::nullopt;
+  const Access access = format_of(*source).access;
+  if (access == Access::kStream || (access == Access::kFile && source->is_remote())) return std::nullopt;
   const int64_t events = contents_of_table(source).events;
   return events < 0 ? std::nullopt : std::optional(events);
 }

@@ -11,7 +11,7 @@
 #include "linac/base/base/thread_pool.h"
 #include "linac/io/data/formats/batches/batch_transform.h"
 #include "linac/io/data/formats/batches/batch_writer.h"
-#include "linac/io/data/formats/file_format.h"
+#include "linac/io/data/formats/table.h"
 #include "linac/io/data/formats/table_reader.h"
 #include "linac/io/net/http_client.h"
 #include "linac/io/storage/storage.h"
@@ -42,7 +42,7 @@ json identity_of(const storage::Source& source) {
   json out{{"name", last_part(source.url())}, {"size", source.size()}};
   if (source.is_ranged())
     out["version"] = source.version();
-  else if (storage::is_remote(source.url()))
+  else if (source.is_remote())
     out["content"] = storage::fingerprint(*source.path()).content;  // the copy in the cache has a date of its own
   else
     out["mtime_ns"] = source.state().mtime_ns;
@@ -106,7 +106,7 @@ class Planner {
       if (options_.stop && options_.stop()) return;
       RewriteInput& input = plan_.inputs[static_cast<size_t>(i)];
       input.source = storage::Source::open(urls_[static_cast<size_t>(i)]);
-      if (count && format_of(*input.source) == FileFormat::kTfrecord)
+      if (count && format_of(*input.source).access == Access::kStream)
         input.marks = std::make_shared<RecordMarks>(input.source);
       const auto reader = open_batches(input.source, read, {0, 0}, input.marks.get());
       schemas[static_cast<size_t>(i)] = reader->schema();

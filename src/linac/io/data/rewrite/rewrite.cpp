@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <sys/file.h>
 
 #include <algorithm>
 #include <atomic>
@@ -15,6 +14,7 @@
 #include "linac/base/base/descriptor.h"
 #include "linac/base/base/error.h"
 #include "linac/base/base/piece_of_work.h"
+#include "linac/base/base/sole_lock.h"
 #include "linac/base/base/thread_pool.h"
 #include "linac/io/data/formats/batches/batch_transform.h"
 #include "linac/io/data/formats/batches/batch_writer.h"
@@ -37,7 +37,7 @@ class FolderTurn {
     const fs::path path = folder.empty() ? "." : folder;
     make_folder(path);
     folder_ = Descriptor(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (folder_.get() >= 0 && ::flock(folder_.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+    if (folder_ && !try_lock_alone(folder_.get()) && errno == EWOULDBLOCK)
       throw user_error(fmt::format("[{}] {}: another conversion writes there; wait for its end", where, path.string()));
   }
 

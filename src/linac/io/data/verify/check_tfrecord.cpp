@@ -1,7 +1,6 @@
 #include <limits>
 
 #include "linac/base/base/plural.h"
-#include "linac/io/data/formats/file_format.h"
 #include "linac/io/data/formats/inflated_stream.h"
 #include "linac/io/data/formats/record_stream.h"
 #include "linac/io/data/verify/findings.h"

@@ -1,9 +1,6 @@
 #include "linac/io/data/verify/child_check.h"
 
-#include <fcntl.h>
 #include <poll.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -12,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "linac/base/base/child_process.h"
 #include "linac/base/base/descriptor.h"
 #include "linac/io/hdf5/handle.h"
 
@@ -47,8 +45,7 @@ class ToldFindings : public Findings {
   const int pipe_;
 };
 
-[[noreturn]] void run_child(int pipe, const std::function<void(Findings&)>& check) {
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+int run_child(int pipe, const std::function<void(Findings&)>& check) {
   ToldFindings told(pipe);
   try {
     check(told);
@@ -57,32 +54,27 @@ class ToldFindings : public Findings {
   } catch (const std::exception& error) {
     told.failed(error.what(), ErrorCode::kInternal);
   }
-  ::_exit(0);
+  return 0;
 }
 
 /// The process ends with its owner.
 class Child {
  public:
   explicit Child(const std::function<void(Findings&)>& check) {
-    int ends[2];
-    if (::pipe2(ends, O_CLOEXEC) != 0) fail();
-    told_ = Descriptor(ends[0]);
-    Descriptor telling(ends[1]);
-    {
-      // Nobody is within HDF5 while it is copied.
-      const hdf5::Lock lock;
-      id_ = ::fork();
-    }
-    if (id_ == 0) run_child(telling.get(), check);
-    if (id_ < 0) fail();
+    Pipe pipe = make_pipe();
+    if (!pipe) fail(errno);
+    told_ = std::move(pipe.from);
+    // Nobody is within HDF5 while it is copied; then each has a lock of its own.
+    std::optional<hdf5::Lock> lock(std::in_place);
+    ProcessStart start = run_in_child(
+        [&] {
+          lock.reset();
+          return run_child(pipe.to.get(), check);
+        },
+        {.others = ChildSettings::Others::kKept, .death_signal = SIGKILL});
+    if (!start) fail(start.error);
+    process_ = std::move(start.process);
   }
-  ~Child() {
-    if (id_ <= 0) return;
-    ::kill(id_, SIGKILL);
-    wait();
-  }
-  Child(const Child&) = delete;
-  Child& operator=(const Child&) = delete;
 
   /// Some of what it says; empty at the end, nothing where it is silent for a while.
   std::optional<std::string> hear() const {
@@ -94,22 +86,16 @@ class Child {
     room.resize(static_cast<size_t>(got));
     return room;
   }
-  /// Its status, as of waitpid().
-  int wait() {
-    int status = 0;
-    while (::waitpid(id_, &status, 0) < 0 && errno == EINTR) continue;
-    id_ = 0;
-    return status;
-  }
+  ProcessEnd wait() { return process_.wait(); }
 
  private:
-  [[noreturn]] static void fail() {
+  [[noreturn]] static void fail(int error) {
     throw environment_error(
-        fmt::format("[verify] no process can be made ({}); end others, or ask for fewer --jobs", std::strerror(errno)));
+        fmt::format("[verify] no process can be made ({}); end others, or ask for fewer --jobs", std::strerror(error)));
   }
 
   Descriptor told_;
-  pid_t id_ = 0;
+  ChildProcess process_;
 };
 
 }  // namespace
@@ -135,10 +121,9 @@ void check_in_child(Findings& findings, const std::function<void(Findings&)>& ch
       waiting.erase(0, end + 1);
     }
   }
-  const int status = child.wait();
-  if (WIFSIGNALED(status))
-    findings.damaged(where, fmt::format("its library ends by signal {} ({}) while it reads it", WTERMSIG(status),
-                                        ::strsignal(WTERMSIG(status))));
+  if (const int signal = child.wait().signal; signal != 0)
+    findings.damaged(where,
+                     fmt::format("its library ends by signal {} ({}) while it reads it", signal, ::strsignal(signal)));
 }
 
 }  // namespace linac::data

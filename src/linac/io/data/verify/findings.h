@@ -9,8 +9,8 @@
 #include <string>
 
 #include "linac/base/base/error.h"
+#include "linac/io/data/formats/table.h"
 #include "linac/io/data/verify/verify.h"
-#include "linac/io/storage/source.h"
 
 namespace linac::data {
 
@@ -65,14 +65,13 @@ class Findings {
   int64_t told_ = 0;
 };
 
-using SourcePtr = std::shared_ptr<const storage::Source>;
-
 /// "events 200 to 299".
 inline std::string events_in_words(int64_t first, int64_t count) {
   return count == 1 ? fmt::format("event {}", first) : fmt::format("events {} to {}", first, first + count - 1);
 }
 
-// Each reads the whole file. What keeps one from reading on at all, as a damaged footer does, is its data error.
+// What the table of formats has of each: reads the whole file. What keeps one from reading on at all, as a damaged
+// footer does, is its data error.
 void check_tfrecord(const SourcePtr& source, Findings& findings);
 void check_parquet(const SourcePtr& source, Findings& findings);
 void check_hdf5(const SourcePtr& source, Findings& findings);

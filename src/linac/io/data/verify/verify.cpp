@@ -6,7 +6,7 @@
 #include "linac/base/base/error.h"
 #include "linac/base/base/piece_of_work.h"
 #include "linac/base/base/thread_pool.h"
-#include "linac/io/data/formats/file_format.h"
+#include "linac/io/data/formats/table.h"
 #include "linac/io/data/verify/findings.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -27,19 +27,6 @@ constexpr int kJobsMax = 1;
 #else
 constexpr int kJobsMax = 64;
 #endif
-
-void check(const SourcePtr& source, FileFormat format, Findings& findings) {
-  switch (format) {
-    case FileFormat::kHdf5:
-      return check_hdf5(source, findings);
-    case FileFormat::kParquet:
-      return check_parquet(source, findings);
-    case FileFormat::kRoot:
-      return check_root(source, findings);
-    case FileFormat::kTfrecord:
-      return check_tfrecord(source, findings);
-  }
-}
 
 /// One file: its size is known before any is read.
 struct Verification {
@@ -70,9 +57,9 @@ struct Verification {
   void run(Findings& findings) {
     guarded([&] {
       const bool readable = findings.guarded("the file", [&] {
-        const FileFormat format = format_of(*source);
-        file.format = to_string(format);
-        check(source, format, findings);
+        const Format& format = format_of(*source);
+        file.format = format.name;
+        format.check(source, findings);
         source->need_unchanged();
       });
       if (readable) findings.read_to_the_end();

@@ -1,7 +1,7 @@
 #pragma once
 // Writes the program that script_program.h makes, operator by operator. Used by one thread.
 
-#include <torch/script.h>
+#include <torch/csrc/jit/api/module.h>
 
 #include <map>
 #include <string>

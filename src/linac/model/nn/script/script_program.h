@@ -4,7 +4,7 @@
 // events. Branches and loops are decided where nothing of the events enters them; what forward() computes of constants
 // alone is a constant. Thread-safe function.
 
-#include <torch/script.h>
+#include <torch/csrc/jit/api/module.h>
 
 #include <vector>
 

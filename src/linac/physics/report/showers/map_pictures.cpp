@@ -8,16 +8,19 @@
 namespace linac::report {
 namespace {
 
-plot::Picture draw_pair(const ShowerReport& report, const std::string& title, const std::string& facts,
-                        const std::string& colour_label, const physics::Projections& reference,
-                        const physics::Projections& sample) {
+// A row for the reference, the sample and each beside them: their maps, in that order.
+plot::Picture draw_rows(const ShowerReport& report, const std::string& title, const std::string& facts,
+                        const std::string& colour_label, const std::vector<physics::Projections>& maps) {
+  std::vector<plot::MapRow> rows{{report.reference_name, plot::kReferenceColour, plot::shower_maps(maps[0])},
+                                 {report.sample_name, plot::kSampleColour, plot::shower_maps(maps[1])}};
+  for (size_t i = 0; i < report.beside.size(); ++i)
+    rows.push_back({report.beside[i].name, plot::kInk, plot::shower_maps(maps[2 + i])});
   return plot::draw_map_sheet(
       {.title = title,
        .facts = facts,
        .note = "energies in GeV, summed along the third axis · all cells · one logarithmic colour scale for all maps",
        .colour_label = colour_label,
-       .rows = {{report.reference_name, plot::kReferenceColour, plot::shower_maps(reference)},
-                {report.sample_name, plot::kSampleColour, plot::shower_maps(sample)}}});
+       .rows = std::move(rows)});
 }
 
 std::string named(const std::string& name, const physics::Shower& shower) {
@@ -29,12 +32,13 @@ std::string named(const std::string& name, const physics::Shower& shower) {
 }  // namespace
 
 NamedPicture average_picture(const ShowerReport& report) {
-  const physics::Projections reference = report.reference->maps().mean(), sample = report.sample->maps().mean();
+  std::vector<physics::Projections> maps{report.reference->maps().mean(), report.sample->maps().mean()};
+  for (const ShowerReport::Beside& other : report.beside) maps.push_back(other.sample->maps().mean());
   return {"average", "the average shower",
           "Mean energy of all showers as seen from the front, from above and from the side, in one colour scale.",
-          draw_pair(report, "the average shower",
+          draw_rows(report, "the average shower",
                     fmt::format("mean of {} and {} showers", report.reference->events(), report.sample->events()),
-                    "mean energy, GeV", reference, sample)};
+                    "mean energy, GeV", maps)};
 }
 
 std::vector<NamedPicture> example_pictures(const ShowerReport& report) {
@@ -44,12 +48,14 @@ std::vector<NamedPicture> example_pictures(const ShowerReport& report) {
     if (reference[i].maps.events == 0 || sample[i].maps.events == 0) continue;
     const std::string title =
         fmt::format("a single shower near {:.3g} GeV", report.reference->options().wanted[i].energy_gev);
+    std::vector<physics::Projections> maps{reference[i].maps, sample[i].maps};
+    for (const ShowerReport::Beside& other : report.beside) maps.push_back(other.sample->examples().at(i).maps);
     pictures.push_back({fmt::format("shower-{}", i + 1), title,
                         "Not the same event: one of each sample, the nearest to the same energy and angle.",
-                        draw_pair(report, title,
+                        draw_rows(report, title,
                                   fmt::format("{}   ·   {}", named(report.reference_name, reference[i]),
                                               named(report.sample_name, sample[i])),
-                                  "energy, GeV", reference[i].maps, sample[i].maps)});
+                                  "energy, GeV", maps)});
   }
   return pictures;
 }

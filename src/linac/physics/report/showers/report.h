@@ -19,6 +19,11 @@ struct ShowerReport {
   std::string reference_name, sample_name;  // "Geant4", "generated": legends and column heads
   const physics::Sample* reference = nullptr;
   const physics::Sample* sample = nullptr;
+  struct Beside {
+    std::string name;
+    const physics::Sample* sample = nullptr;
+  };
+  std::vector<Beside> beside;  // others that the pictures show too; nothing judges them
   double hit_threshold_gev = 0;
   std::vector<physics::Figure> figures;
   bool gated = false;                                      // whether there was a gate

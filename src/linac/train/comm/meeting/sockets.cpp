@@ -186,6 +186,10 @@ bool is_any_address(const std::string& addr) {
   return addr == "::" || addr == "0.0.0.0";
 }
 
+std::string host_to_call(const std::string& addr) {
+  return addr == "::1" ? addr : "127.0.0.1";
+}
+
 std::string local_address_towards(const std::string& host, int port) {
   int status = 0;
   const auto candidates = resolve(host, port, 0, status);

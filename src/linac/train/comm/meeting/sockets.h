@@ -37,6 +37,8 @@ int port_of(int socket);
 std::string any_address();
 /// Whether that is one of these two.
 bool is_any_address(const std::string& addr);
+/// How a process reaches what listens at `addr` on its own machine.
+std::string host_to_call(const std::string& addr);
 
 /// The numeric address of this machine on the way to `host`. Of the addresses that a name has, those of IPv4 are tried
 /// first: all workers are to be found by the same kind. When that is a loopback address though `host` is not (a

@@ -8,6 +8,7 @@
 #include "linac/base/base/temporary_folder.h"
 #include "linac/train/comm/group.h"
 #include "linac/train/comm/meeting/run_key.h"
+#include "linac/train/comm/test_stores.h"
 #include "linac/train/comm/test_tcp_workers.h"
 #include "linac/train/comm/transport/control_links.h"
 
@@ -60,7 +61,8 @@ TEST(Sockets, AWorkerIsFoundWhereItSays) {
   EXPECT_EQ(advertised_address("10.0.0.9"), "10.0.0.9");
   const TemporaryFolder folder;
   for (const char* const bad : {"0.0.0.0", "::", "no-such-host.invalid"}) EXPECT_THROW(advertised_address(bad), Error);
-  EXPECT_THROW(make_group({}, {.open = true, .listen = "0.0.0.0", .folder = folder.path()}), Error)
+  EXPECT_THROW(make_group({}, {.open = true, .listen = "0.0.0.0", .folder = folder.path()}, *testing::chosen_stores()),
+               Error)
       << "an address of none";
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 // The agreement on who trains together: one process's side of it, as a state machine without threads, sockets or
 // clocks. Messages, refused connections and the time come in, messages go out; membership_node.h gives it a network,
-// membership_simulation.h a simulated one. Not thread-safe.
+// test_membership_simulation.h a simulated one. Not thread-safe.
 //
 // In a view, the most senior member (the coordinator) and the others exchange pings. When somebody is lost, gives the
 // view up or wants to join, all leave the view for the next one: each member stops where it stands (commit() refuses

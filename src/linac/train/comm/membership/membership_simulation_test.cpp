@@ -1,4 +1,4 @@
-// Thousands of schedules of faults, played by membership_simulation.h:
+// Thousands of schedules of faults, played by test_membership_simulation.h:
 //   LINAC_SIM_SEED=1234 comm_test --gtest_filter='MembershipSimulation.*'       replays one, with its events
 //   LINAC_SIM_SCHEDULES=100000 comm_test --gtest_filter='MembershipSimulation.*'  plays more
 //   LINAC_SIM_FIRST=1000000                                                       others: added to the first seed
@@ -8,7 +8,7 @@
 
 #include <cstdlib>
 
-#include "linac/train/comm/membership/membership_simulation.h"
+#include "linac/train/comm/membership/test_membership_simulation.h"
 
 namespace linac::comm {
 namespace {

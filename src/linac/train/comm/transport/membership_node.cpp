@@ -196,7 +196,6 @@ void MembershipNode::digest(ControlLinks::News news) {
     const Hello& hello = arrived.hello;
     if (hello.view < given_view_) continue;
     data_[{hello.view, hello.channel, hello.from}] = std::move(arrived.link);
-    if (const auto bell = bells_.find(hello.channel); bell != bells_.end()) set(bell->second);
   }
 }
 
@@ -415,20 +414,6 @@ SecureLink MembershipNode::accept_data(const View& view, int from, uint64_t chan
     return link;
   }
   throw std::runtime_error(told ? "the view is being left" : "no connection in time");
-}
-
-SecureLink MembershipNode::take_data(const View& view, int from, uint64_t channel) {
-  const std::lock_guard lock(mutex_);
-  auto found = data_.extract({view.number, channel, view.members.at(static_cast<size_t>(from)).key});
-  return found.empty() ? SecureLink() : std::move(found.mapped());
-}
-
-void MembershipNode::ring_for_data(uint64_t channel, int event) {
-  const std::lock_guard lock(mutex_);
-  if (event < 0)
-    bells_.erase(channel);
-  else
-    bells_[channel] = event;
 }
 
 }  // namespace linac::comm

@@ -105,10 +105,6 @@ class MembershipNode {
   /// std::exception with the reason.
   SecureLink accept_data(const View& view, int from, uint64_t channel, std::chrono::milliseconds limit,
                          const ViewEnd& end);
-  /// The same where it is there already, else nothing.
-  SecureLink take_data(const View& view, int from, uint64_t channel);
-  /// From here on `event` (an eventfd; -1: none any more) is set for each connection of the channel that arrives.
-  void ring_for_data(uint64_t channel, int event);
 
  private:
   // What others leave for the thread, who may outlive the node.
@@ -149,7 +145,6 @@ class MembershipNode {
   std::condition_variable changed_;
   Membership membership_;
   std::map<std::tuple<int64_t, uint64_t, uint64_t>, SecureLink> data_;  // arrived, by view, channel and sender
-  std::map<uint64_t, int> bells_;                                       // by channel, see ring_for_data()
   int64_t clock_ms_ = 0;
   int64_t given_view_ = 0;
   std::shared_ptr<ViewEnd> view_end_;  // of that view

@@ -1,7 +1,6 @@
 #include "linac/train/comm/transport/tcp_channel.h"
 
 #include <poll.h>
-#include <sys/eventfd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -148,8 +147,6 @@ TcpChannel::~TcpChannel() {
 }
 
 void TcpChannel::close() noexcept {
-  if (bell_) node_->ring_for_data(channel_number(), -1);
-  bell_.reset();
   to_.clear();
   from_.clear();
 }
@@ -169,7 +166,6 @@ std::unique_ptr<Group> TcpChannel::open_part(Part part) {
 void TcpChannel::enter(const MembershipNode::Place& place) {
   take_place(place.view, place.rank);
   end_ = place.end;
-  last_served_ = 0;
 }
 
 void TcpChannel::waiting_for(int peer, const char* operation) {
@@ -257,75 +253,6 @@ void TcpChannel::move(std::vector<Load>& loads) {
   for (const Load& load : loads) {
     if (!load.failure.empty()) throw PeerFailed(load.peer, load.failure);
   }
-}
-
-int TcpChannel::receive_any_bytes(std::span<std::byte> data, int tag) {
-  int peer = -1;
-  try {
-    for (;;) {
-      need_view();
-      const Search found = search(tag);
-      if (found.sender >= 0) {
-        peer = found.sender;
-        receive_one(peer, data, tag);
-        return last_served_ = peer;
-      }
-      if (found.ended >= 0) {
-        peer = found.ended;
-        throw std::runtime_error("connection closed by peer");
-      }
-      if (found.open.empty())
-        throw std::runtime_error("what they have sent is not due; do all workers run the same program?");
-      std::vector<pollfd> open = found.open;
-      MembershipNode::wait_for_data(open, patience_, *end_);
-    }
-  } catch (const std::exception& error) {
-    throw PeerFailed(peer, error.what());
-  }
-}
-
-// Whose message has come, first of those whose turn comes after that of the last one.
-TcpChannel::Search TcpChannel::search(int tag) {
-  if (!bell_) {
-    bell_ = Descriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-    if (!bell_) throw std::runtime_error(std::strerror(errno));
-    node_->ring_for_data(channel_number(), bell_.get());
-  }
-  uint64_t rung = 0;
-  [[maybe_unused]] const auto calmed = read(bell_.get(), &rung, sizeof rung);
-  Search found;
-  bool all_linked = true;
-  for (int step = 1; step <= size(); ++step) {
-    const int from = (last_served_ + step) % size();
-    if (from == rank()) continue;
-    InLink& in = from_[from];
-    if (!in.link) in.link = node_->take_data(view(), from, channel_number());
-    if (!in.link) {
-      all_linked = false;
-      continue;
-    }
-    try {
-      if (!in.advance()) {
-        found.open.push_back({in.link.descriptor(), POLLIN, 0});
-      } else if (in.head.tag == tag) {
-        found.sender = from;
-        return found;
-      }
-    } catch (const std::exception&) {
-      found.ended = from;
-    }
-  }
-  if (!all_linked) found.open.push_back({bell_.get(), POLLIN, 0});
-  return found;
-}
-
-void TcpChannel::receive_one(int from, std::span<std::byte> data, int tag) {
-  Receiving message(from_[from], from, data, tag);
-  while (!message.advance()) {
-    std::vector<pollfd> open{{message.in->link.descriptor(), POLLIN, 0}};
-    MembershipNode::wait_for_data(open, patience_, *end_);
-  }
-  message.finish();
 }
 
 }  // namespace linac::comm

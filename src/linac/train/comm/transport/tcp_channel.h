@@ -50,35 +50,24 @@ class TcpChannel : public Group {
   void close() noexcept override;
 
  private:
-  /// What receive_any() comes upon.
-  struct Search {
-    int sender = -1, ended = -1;
-    std::vector<pollfd> open;  // where more may come
-  };
-
   /// Some of the messages of an exchange, which one thread moves.
   struct Load;
 
   TcpChannel(Part part, const TcpChannel& of);
   void move(std::vector<Load>& loads);
   void exchange_bytes(std::span<const Outward> sends, std::span<const Inward> receives, int tag) override;
-  int receive_any_bytes(std::span<std::byte> data, int tag) override;
   std::unique_ptr<Group> open_part(Part part) override;
   void waiting_for(int peer, const char* operation) override;
   void need_view() const;
   void complain_of(int peer);
   void link_to(std::span<const Outward> sends);
   InLink& link_from(int peer);
-  Search search(int tag);
-  void receive_one(int from, std::span<std::byte> data, int tag);
 
   const std::shared_ptr<MembershipNode> node_;  // lives as long as some channel does
   std::shared_ptr<ViewEnd> end_;
   const std::chrono::milliseconds patience_;
   std::map<int, SecureLink> to_;  // by rank
   std::map<int, InLink> from_;
-  Descriptor bell_;                   // see MembershipNode::ring_for_data()
-  int last_served_ = 0;               // by receive_any
   std::unique_ptr<ThreadPool> pool_;  // once it was needed
 };
 

@@ -1,17 +1,16 @@
-// Groups within a group and receive_any() between real processes (test_tcp_workers.h).
+// Groups within a group, between real processes (test_tcp_workers.h).
 
 #include "linac/train/comm/transport/tcp_channel.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <map>
 #include <mutex>
 #include <numeric>
 
 #include "linac/base/base/error.h"
-#include "linac/train/comm/founding/store_host.h"
 #include "linac/train/comm/replica_sum.h"
+#include "linac/train/comm/test_stores.h"
 #include "linac/train/comm/test_tcp_workers.h"
 
 namespace linac::comm {
@@ -33,32 +32,6 @@ bool sums_of_the_ranks(Group& group, float unit) {
   return true;
 }
 
-// Rank 0 takes what the others send as it comes: of each in its order, and all in turn.
-bool receives_of_any(Group& group) {
-  constexpr int kEach = 30, kTag = 5;
-  std::vector<float> data(2000);
-  if (group.rank() > 0) {
-    for (int i = 0; i < kEach; ++i) {
-      std::fill(data.begin(), data.end(), static_cast<float>(100 * group.rank() + i));
-      group.send(data, 0, kTag);
-    }
-    group.barrier();
-    group.send(data, 0, kTag + 1);
-    group.barrier();
-    return true;
-  }
-  // The last message of another tag is not touched, and passed over.
-  std::map<int, int> seen;
-  for (int i = 0; i < kEach * (group.size() - 1); ++i) {
-    const int from = group.receive_any(data, kTag);
-    if (data[0] != static_cast<float>(100 * from + seen[from]++) || data[0] != data[1999]) return false;
-  }
-  group.barrier();
-  for (int i = 1; i < group.size(); ++i) group.receive(data, i, kTag + 1);
-  group.barrier();
-  return static_cast<int>(seen.size()) == group.size() - 1;
-}
-
 std::string told(const std::function<void()>& work) {
   try {
     work();
@@ -76,7 +49,7 @@ int channels_role(Group& group, std::ostream& out) {
   const auto half = group.split(me % 2, -me, "half");
   const auto other = group.channel("other");
   const auto alone = group.split(me == 2 ? 7 : Group::kNoColour, 0, "alone");
-  const auto any = group.channel("any");
+  const auto third = group.channel("third");
   if (half->size() != 2 || half->rank() != (me < 2 ? 1 : 0)) return 31;  // the higher rank comes first
   if ((alone != nullptr) != (me == 2) || (alone && alone->size() != 1)) return 32;
   const auto quarter = half->split(half->rank(), 0, "quarter");
@@ -86,7 +59,7 @@ int channels_role(Group& group, std::ostream& out) {
     std::vector<std::jthread> threads;
     threads.emplace_back([&] { good[0] = sums_of_the_ranks(*half, 1 + static_cast<float>(me % 2)); });
     threads.emplace_back([&] { good[1] = sums_of_the_ranks(*other, 4); });
-    threads.emplace_back([&] { good[2] = receives_of_any(*any); });
+    threads.emplace_back([&] { good[2] = sums_of_the_ranks(*third, 16); });
     good[3] = sums_of_the_ranks(group, 8);
   }
   out << good[0] << good[1] << good[2] << good[3] << std::endl;
@@ -98,19 +71,21 @@ int channels_role(Group& group, std::ostream& out) {
   return 0;
 }
 
-// Rank 1 never comes to the channel.
+// Rank 1 never comes to the one channel, and says one thing only in the other.
 int unanswered_channel_role(Group& group, std::ostream& out) {
   const auto work = group.channel("work");
   std::vector<float> data(1);
   if (group.rank() == 0) {
     out << told([&] { work->receive(data, 1, 0); }) << std::endl;
     const auto again = group.channel("again");
-    out << told([&] { again->receive_any(data, 0); }) << std::endl;
+    again->receive(data, 1, 0);
+    out << told([&] { again->receive(data, 1, 0); }) << std::endl;
     group.barrier();
   } else {
     // As long as rank 0 waits, nearly: this one's patience has an end too.
     std::this_thread::sleep_for(std::chrono::milliseconds(1500));
     const auto again = group.channel("again");
+    again->send(data, 0, 0);
     std::this_thread::sleep_for(std::chrono::milliseconds(1500));
     group.barrier();
   }
@@ -119,7 +94,7 @@ int unanswered_channel_role(Group& group, std::ostream& out) {
 
 // Threads that all wait when a member is lost; then the next view, where what was made in the last one is of no use.
 int many_waits_role(Group& group, std::ostream& out) {
-  std::unique_ptr<Group> pair = group.split(0, 0, "all"), any = group.channel("any");
+  std::unique_ptr<Group> pair = group.split(0, 0, "all"), other = group.channel("other");
   const int last = group.size() - 1;
   const bool victim = group.rank() == last;
   group.barrier();
@@ -134,15 +109,15 @@ int many_waits_role(Group& group, std::ostream& out) {
   {
     std::vector<std::jthread> threads;
     threads.emplace_back([&] { wait("part", [&] { pair->receive(data, victim ? 0 : last, 1); }); });
-    threads.emplace_back([&] { wait("any", [&] { any->receive_any(more, 1); }); });
+    threads.emplace_back([&] { wait("other", [&] { other->receive(more, victim ? 0 : last, 1); }); });
     wait("whole", [&] { group.receive(most, victim ? 0 : last, 1); });
     if (!group.next_view("a member was lost")) return 41;
   }
   const auto stale = told([&] { pair->send(data, group.rank() == 0 ? 1 : 0, 2); });
-  const auto stale_any = told([&] { any->receive_any(data, 2); });
+  const auto stale_other = told([&] { other->receive(data, group.rank() == 0 ? 1 : 0, 2); });
   pair = group.split(0, -group.rank(), "all");
   const bool good = sums_of_the_ranks(*pair, 1) && pair->size() == last;
-  out << "stale " << stale << "\nstale " << stale_any << "\nagain " << good << std::endl;
+  out << "stale " << stale << "\nstale " << stale_other << "\nagain " << good << std::endl;
   group.barrier();
   return 0;
 }
@@ -211,8 +186,7 @@ TEST_F(TcpChannels, AChannelThatNobodyAnswersIsNamedAtTheTimeout) {
   EXPECT_NE(said.find("rank 0: receive in 'work': rank 1 has ended or does not answer (no connection in time)"),
             std::string::npos)
       << said;
-  EXPECT_NE(said.find("rank 0: receive from any in 'again': the ranks have ended or do not answer (timed out)"),
-            std::string::npos)
+  EXPECT_NE(said.find("rank 0: receive in 'again': rank 1 has ended or does not answer (timed out)"), std::string::npos)
       << said;
 }
 
@@ -227,7 +201,7 @@ TEST_F(TcpChannels, ALostMemberEndsAllWaitsAndTheNextViewHasNewParts) {
   for (int rank = 0; rank < 2; ++rank) {
     EXPECT_EQ(wait_for(workers_[static_cast<size_t>(rank)]), 0);
     const auto said = file_text(workers_[static_cast<size_t>(rank)].out);
-    for (const std::string what : {"part ", "any ", "whole "}) {
+    for (const std::string what : {"part ", "other ", "whole "}) {
       const size_t at = said.find("\n" + what);
       ASSERT_NE(at, std::string::npos) << said;
       EXPECT_LT(std::stoll(said.substr(at + 1 + what.size())) - killed_ms, 5000) << said;

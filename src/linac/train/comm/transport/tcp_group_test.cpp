@@ -17,13 +17,14 @@
 #include "linac/base/base/error.h"
 #include "linac/base/base/rng.h"
 #include "linac/base/base/temporary_folder.h"
-#include "linac/train/comm/founding/store_host.h"
 #include "linac/train/comm/group.h"
+#include "linac/train/comm/meeting/founding.h"
 #include "linac/train/comm/meeting/rendezvous.h"
 #include "linac/train/comm/meeting/run_key.h"
 #include "linac/train/comm/meeting/sockets.h"
 #include "linac/train/comm/membership/view_ledger.h"
 #include "linac/train/comm/replica_sum.h"
+#include "linac/train/comm/test_stores.h"
 #include "linac/train/comm/test_tcp_workers.h"
 #include "linac/train/comm/transport/control_links.h"
 
@@ -35,6 +36,7 @@ using std::literals::chrono_literals::operator""ms;
 using testing::Clock;
 using testing::file_text;
 using testing::has_ipv6;
+using testing::host_store;
 using testing::now_ms;
 using testing::Worker;
 
@@ -185,7 +187,7 @@ TEST(TcpWorker, Role) {
   std::ofstream out(std::getenv("LINAC_TEST_OUT"));
   int status = 1;
   try {
-    const auto group = make_group(rendezvous_from_environment(), settings_of(role));
+    const auto group = make_group(rendezvous_from_environment(), settings_of(role), *testing::chosen_stores());
     status = role == std::string("collectives") ? collectives_role(*group, out)
              : role == std::string("mismatch")  ? mismatch_role(*group, out)
              : role == std::string("endure")    ? endure_role(*group, out)
@@ -269,16 +271,16 @@ TEST_F(TcpGroups, WorkersWithOtherKeysDoNotMeet) {
   }
   EXPECT_EQ(wait_for(workers_[1]), static_cast<int>(ErrorCode::kUser));
   EXPECT_NE(file_text(workers_[1].out).find("LINAC_RUN_KEY"), std::string::npos) << file_text(workers_[1].out);
-  EXPECT_FALSE(store->founded());
+  EXPECT_FALSE(founded(*store));
 }
 
 TEST_F(TcpGroups, TheMeetingPlaceMayCloseOnceAllHaveMet) {
   auto store = host_store("127.0.0.1");
   for (int rank = 0; rank < 2; ++rank) start("until_lost", rank, 2, store->port(), true);
   wait_until_ready();
-  for (const auto end = Clock::now() + kTimeout; !store->founded() && Clock::now() < end;)
+  for (const auto end = Clock::now() + kTimeout; !founded(*store) && Clock::now() < end;)
     std::this_thread::sleep_for(5ms);
-  EXPECT_TRUE(store->founded());
+  EXPECT_TRUE(founded(*store));
   store.reset();
   std::this_thread::sleep_for(200ms);
   for (const Worker& worker : workers_) EXPECT_EQ(waitpid(worker.pid, nullptr, WNOHANG), 0) << file_text(worker.out);
@@ -441,17 +443,6 @@ TEST_F(TcpGroups, AnAbsentStoreIsAnErrorWithinTheTimeout) {
   EXPECT_EQ(wait_for(workers_[0]), static_cast<int>(ErrorCode::kPeerLost));
   const auto said = file_text(workers_[0].out);
   EXPECT_NE(said.find("no answer from the store at 127.0.0.1"), std::string::npos) << said;
-}
-
-TEST(StoreHost, ATakenPortIsAnEnvironmentError) {
-  const auto store = host_store("127.0.0.1");
-  try {
-    host_store("127.0.0.1", store->port());
-    FAIL() << "the port was taken twice";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::kEnvironment);
-    EXPECT_NE(std::string(error.what()).find(std::to_string(store->port())), std::string::npos) << error.what();
-  }
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 
 #include "linac/base/base/error.h"
 #include "linac/model/graph/place.h"
-#include "linac/train/comm/transport/in_process_group.h"
+#include "linac/train/comm/test_in_process_group.h"
 #include "linac/train/devices/host_device_group.h"
 
 namespace linac::train {
@@ -100,7 +100,7 @@ TEST(ReplicaUpdate, AppliesTheSumOnEveryWorker) {
 
 TEST(ReplicaUpdate, ABrokenReplicaLeavesTheNetworkAsItWas) {
   const job::Job job = job_of("fp32");
-  const auto group = comm::make_group({}, {});
+  const auto group = comm::make_lone_group();
   PhaseClock clock;
   ReplicaUpdate update(job, *group, 1, clock);
   update.take_place();
@@ -133,7 +133,7 @@ class BrokenDevices : public devices::HostDeviceGroup {
 TEST(ReplicaUpdate, ABrokenDeviceEndsTheUpdateWithItsName) {
   job::Job job = job_of("fp32");
   job.train.replicas = 4;
-  const auto group = comm::make_group({}, {});
+  const auto group = comm::make_lone_group();
   PhaseClock clock;
   ReplicaUpdate update(job, *group, {2, std::make_shared<BrokenDevices>(2)}, clock);
   update.take_place();
@@ -156,7 +156,7 @@ TEST(ReplicaUpdate, ABrokenDeviceEndsTheUpdateWithItsName) {
 
 TEST(ReplicaUpdate, WeightsOfAnUpdateLieOnTheReplicasDevice) {
   const job::Job job = job_of("fp32");
-  const auto group = comm::make_group({}, {});
+  const auto group = comm::make_lone_group();
   PhaseClock clock;
   auto devices = std::make_shared<devices::HostDeviceGroup>(2);
   ReplicaUpdate update(job, *group, {3, devices}, clock);
@@ -180,7 +180,7 @@ TEST(ReplicaUpdate, WeightsOfAnUpdateLieOnTheReplicasDevice) {
 }
 
 TEST(ReplicaUpdate, TellsWhatTravels) {
-  const auto group = comm::make_group({}, {});
+  const auto group = comm::make_lone_group();
   for (const std::string exchange : {"fp32", "bf16"}) {
     const job::Job job = job_of(exchange);
     PhaseClock clock;

@@ -13,7 +13,7 @@ namespace {
 // Of those that are not opened.
 constexpr size_t kFilesShown = 12;
 
-weights::TrainedRange range_of(const data::Dataset& set) {
+primaries::TrainedRange range_of(const data::Dataset& set) {
   return {.energy_gev = set.energies_gev(), .theta_rad = set.angles()};
 }
 
@@ -114,7 +114,7 @@ std::vector<std::string> ShowerInput::describe() const {
   return lines;
 }
 
-weights::TrainedRange ShowerInput::range(const std::optional<InputPlace>& place) const {
+primaries::TrainedRange ShowerInput::range(const std::optional<InputPlace>& place) const {
   return windowed_ && place && place->seen ? *place->seen : range_of(*train_);
 }
 
@@ -135,9 +135,9 @@ ShowerInput::Step ShowerInput::next() {
   for (const uint32_t file : step.files) {
     const auto range = ranges_.find(windowed_->files()[file].url);
     if (range == ranges_.end()) continue;  // of a file without events
-    const weights::TrainedRange& one = range->second;
-    seen_ = seen_ ? weights::TrainedRange{over_both(seen_->energy_gev, one.energy_gev),
-                                          over_both(seen_->theta_rad, one.theta_rad)}
+    const primaries::TrainedRange& one = range->second;
+    seen_ = seen_ ? primaries::TrainedRange{over_both(seen_->energy_gev, one.energy_gev),
+                                            over_both(seen_->theta_rad, one.theta_rad)}
                   : one;
   }
   return {std::move(step.replicas), InputPlace{seed_, step.position.epoch, step.window, seen_}};

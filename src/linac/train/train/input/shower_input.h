@@ -37,7 +37,7 @@ class ShowerInput {
   std::vector<std::string> describe() const;
   /// Of all training showers; with data.shuffle_window of those of all files that a training has read up to `place`,
   /// or of the first file.
-  weights::TrainedRange range(const std::optional<InputPlace>& place) const;
+  primaries::TrainedRange range(const std::optional<InputPlace>& place) const;
 
   /// The stream goes on at the state's position; `owned`: the worker's replicas.
   void seek(const TrainState& state, const std::vector<int>& owned);
@@ -56,14 +56,14 @@ class ShowerInput {
   const job::Job& job_;
   const double begun_ = PhaseClock::now().wall;
   double opened_s_ = 0;
-  std::mutex mutex_;                                     // of ranges_
-  std::map<std::string, weights::TrainedRange> ranges_;  // of the files that were opened in windows
-  std::shared_ptr<data::WindowedShowers> windowed_;      // null: train_ has all
+  std::mutex mutex_;                                       // of ranges_
+  std::map<std::string, primaries::TrainedRange> ranges_;  // of the files that were opened in windows
+  std::shared_ptr<data::WindowedShowers> windowed_;        // null: train_ has all
   std::shared_ptr<const data::Dataset> train_, test_;
   std::optional<data::BatchStream<data::Dataset>> stream_;
   std::optional<data::BatchStream<data::WindowedShowers>> windowed_stream_;
-  uint64_t seed_ = 0;                          // of the stream's order
-  std::optional<weights::TrainedRange> seen_;  // up to the last step that was read
+  uint64_t seed_ = 0;                            // of the stream's order
+  std::optional<primaries::TrainedRange> seen_;  // up to the last step that was read
 };
 
 }  // namespace linac::train

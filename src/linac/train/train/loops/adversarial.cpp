@@ -75,7 +75,7 @@ nlohmann::json AdversarialLoop::data() const {
 
 nlohmann::json AdversarialLoop::notes() const {
   nlohmann::json notes = nlohmann::json::object();
-  weights::add_range(input_.range(place_), notes);
+  primaries::add_range(input_.range(place_), notes);
   return notes;
 }
 

@@ -97,12 +97,12 @@ std::string ChainLoop::start() const {
       "{}{}: both networks, with the units and the classes of energy that they count in; the other tables "
       "are made anew from these showers",
       settings_.from.empty() ? settings_.file : settings_.from,
-      start_->range ? fmt::format(", trained on {}", weights::to_string(*start_->range)) : "");
+      start_->range ? fmt::format(", trained on {}", primaries::to_string(*start_->range)) : "");
 }
 
 nlohmann::json ChainLoop::notes() const {
   nlohmann::json notes = nlohmann::json::object();
-  weights::add_range(input_.range(std::nullopt), notes);
+  primaries::add_range(input_.range(std::nullopt), notes);
   return notes;
 }
 

@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "linac/train/comm/replica_sum.h"
-#include "linac/train/comm/transport/in_process_group.h"
+#include "linac/train/comm/test_in_process_group.h"
 
 namespace linac::train {
 namespace {

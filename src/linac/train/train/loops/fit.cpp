@@ -112,7 +112,7 @@ nlohmann::json FitLoop::notes() const {
 void FitLoop::need_known_measures() const {
   std::vector<std::string> known = model_.reported();
   if (job_.data.tests())
-    for (const models::Metric& auc : model_.aucs()) known.push_back(auc.measure);
+    for (const models::Metric& metric : model_.of_all_scores()) known.push_back(metric.measure);
   need_known_monitors(job_, known, "add others to train.fit.metrics; auc wants data.test or data.validation_split");
   need_directions(job_, loss_name());
 }
@@ -300,7 +300,7 @@ TestResult FitLoop::test(const TrainState& state, Figures) {
 std::vector<Column> FitLoop::columns() const {
   std::vector<Column> columns;
   for (const std::string& measure : model_.reported()) columns.push_back({measure, measure});
-  for (const models::Metric& auc : model_.aucs()) columns.push_back({auc.measure, auc.measure});
+  for (const models::Metric& metric : model_.of_all_scores()) columns.push_back({metric.measure, metric.measure});
   return columns;
 }
 

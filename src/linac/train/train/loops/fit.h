@@ -43,8 +43,8 @@ class FitLoop : public Loop {
   bool changes_at_once() const override { return true; }
   StepResult step(TrainState& state, double learning_rate, StopWish wish, const Arrive& arrive) override;
   std::vector<UpdateOutline> updates(const TrainState& state, int replicas) const override;
-  /// The same measures in inference, and the metrics "auc" of the outputs: the mean over the classes of each one's area
-  /// under the ROC curve against the rest.
+  /// The same measures in inference, and the outputs' metrics over all scores, as "auc": the mean over the classes of
+  /// each one's against the rest.
   TestResult test(const TrainState& state, Figures figures) override;
   Measures reported(Measures means) const override;
   std::string loss_name() const override { return "loss"; }

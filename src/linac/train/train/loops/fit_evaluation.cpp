@@ -15,8 +15,8 @@ namespace {
 
 std::vector<size_t> scored_outputs(const models::Supervised& model) {
   std::vector<size_t> outputs;
-  for (const models::Metric& auc : model.aucs())
-    if (std::find(outputs.begin(), outputs.end(), auc.output) == outputs.end()) outputs.push_back(auc.output);
+  for (const models::Metric& metric : model.of_all_scores())
+    if (std::find(outputs.begin(), outputs.end(), metric.output) == outputs.end()) outputs.push_back(metric.output);
   return outputs;
 }
 
@@ -52,7 +52,7 @@ class FitEvaluation::Rows {
   void collect(comm::Group& group, int64_t replicas) {
     collect_chunks(group, replicas, chunks_, [this](int64_t number) { return size(number); });
   }
-  double mean_auc(const models::Metric& metric) const;
+  double mean_over_classes(const models::Metric& metric) const;
 
  private:
   /// Scores and targets of one output in the row of an event.
@@ -83,8 +83,8 @@ void FitEvaluation::Rows::fill(int64_t number, const models::Supervised::Tested&
   }
 }
 
-// The mean over the classes of the area under each one's curve against the rest; NaN if a class is missing.
-double FitEvaluation::Rows::mean_auc(const models::Metric& metric) const {
+// The mean over the classes of the metric of each one against the rest; NaN if a class is missing.
+double FitEvaluation::Rows::mean_over_classes(const models::Metric& metric) const {
   const Section& section = *std::find_if(sections_.begin(), sections_.end(),
                                          [&](const Section& one) { return one.output == metric.output; });
   const size_t classes = section.classes, places = section.score_size / classes;
@@ -106,7 +106,7 @@ double FitEvaluation::Rows::mean_auc(const models::Metric& metric) const {
         }
       }
     }
-    sum += scores::auc(scores, is_positive, weights);
+    sum += scores::rank_score(metric.name, scores, is_positive, weights);
   }
   return sum / static_cast<double>(classes);
 }
@@ -145,14 +145,15 @@ Measures FitEvaluation::run(const graph::Parameters& parameters, const data::Eve
   if (!rows.wanted()) return measures;
   comm::Group& group = replicas_.group();
   rows.collect(group, job_.train.replicas);
-  const std::vector<models::Metric> metrics = model_.aucs();
-  std::vector<double> aucs(metrics.size());
+  const std::vector<models::Metric> metrics = model_.of_all_scores();
+  std::vector<double> values(metrics.size());
   if (group.rank() == 0)
-    std::ranges::transform(metrics, aucs.begin(), [&](const models::Metric& auc) { return rows.mean_auc(auc); });
+    std::ranges::transform(metrics, values.begin(),
+                           [&](const models::Metric& one) { return rows.mean_over_classes(one); });
   std::vector<int> ranks(static_cast<size_t>(group.size()));
   std::iota(ranks.begin(), ranks.end(), 0);
-  group.broadcast_among(ranks, std::as_writable_bytes(std::span(aucs)));
-  for (size_t i = 0; i < metrics.size(); ++i) measures[metrics[i].measure] = aucs[i];
+  group.broadcast_among(ranks, std::as_writable_bytes(std::span(values)));
+  for (size_t i = 0; i < metrics.size(); ++i) measures[metrics[i].measure] = values[i];
   return measures;
 }
 

@@ -18,8 +18,8 @@ class FitEvaluation {
  public:
   FitEvaluation(const job::Job& job, const models::Supervised& model, ReplicaUpdate& replicas);
 
-  /// Collective: all workers call it, and all get the same. Supervised::reported(), and the metrics "auc" that the
-  /// model wants: these need the order of all scores, which rank 0 alone collects, each sent once.
+  /// Collective: all workers call it, and all get the same. Supervised::reported(), and the metrics over all scores
+  /// that the model wants: these need the order of all scores, which rank 0 alone collects, each sent once.
   Measures run(const graph::Parameters& parameters, const data::EventTable& table);
 
  private:

@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "linac/base/base/error.h"
-#include "linac/train/comm/transport/in_process_group.h"
+#include "linac/train/comm/test_in_process_group.h"
 
 namespace linac::train {
 namespace {
@@ -33,7 +33,7 @@ TrainState state_from(float from) {
   state.input = InputPlace{.seed = 5,
                            .epoch = 1,
                            .window = {.window = state.global_step, .first = 40},
-                           .seen = weights::TrainedRange{{1.0 / 3, 0.1 * from}, {1, 2}}};
+                           .seen = primaries::TrainedRange{{1.0 / 3, 0.1 * from}, {1, 2}}};
   state.history.push_back({.epoch = 0, .train = {{"loss", 1.0 / 3}}, .test = {}, .physics = {}});
   return state;
 }

@@ -54,7 +54,7 @@ nlohmann::json position_json(const TrainState& state) {
                          {"epoch", state.input->epoch},
                          {"window", state.input->window.window},
                          {"first", state.input->window.first}};
-    weights::add_range(state.input->seen, position["input"]);
+    primaries::add_range(state.input->seen, position["input"]);
   }
   return position;
 }
@@ -72,7 +72,7 @@ void set_from(const nlohmann::json& meta, const std::string& where, TrainState& 
       const data::WindowPlace window{input->at("window"), input->at("first")};
       if (window.window < 0 || window.first < 0)
         throw data_error(fmt::format("[checkpoint] {}: its place in the input is below 0; it is damaged", where));
-      state.input = InputPlace{input->at("seed"), input->at("epoch"), window, weights::range_in(*input, where)};
+      state.input = InputPlace{input->at("seed"), input->at("epoch"), window, primaries::range_in(*input, where)};
     }
     state.epoch_sums = measures_from_json(meta.at("epoch_sums"));
     state.history.clear();

@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "linac/base/weights/trained_range.h"
 #include "linac/io/data/order/epoch_order.h"
+#include "linac/model/primaries/trained_range.h"
 #include "linac/train/train/record/measures.h"
 #include "linac/train/trained/network.h"
 
@@ -34,7 +34,7 @@ struct InputPlace {
   uint64_t seed = 0;  // of the order
   int64_t epoch = 0;
   data::WindowPlace window;
-  std::optional<weights::TrainedRange> seen = {};  // of the files of all windows so far, where they are showers
+  std::optional<primaries::TrainedRange> seen = {};  // of the files of all windows so far, where they are showers
 };
 
 struct TrainState {

@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "linac/base/base/error.h"
-#include "linac/io/data/formats/file_format.h"
 
 namespace linac::data {
 namespace {
@@ -29,20 +28,9 @@ std::shared_ptr<arrow::Buffer> copied(std::span<const std::byte> bytes) {
 
 }  // namespace
 
-std::unique_ptr<BatchReader> open_batches(const std::shared_ptr<const storage::Source>& source,
-                                          const BatchColumns& columns, const EventRange& range,
+std::unique_ptr<BatchReader> open_batches(const SourcePtr& source, const BatchColumns& columns, const EventRange& range,
                                           const RecordMarks* marks) {
-  switch (format_of(*source)) {
-    case FileFormat::kHdf5:
-      return open_hdf5_batches(source, columns, range);
-    case FileFormat::kParquet:
-      return open_parquet_batches(source, columns, range);
-    case FileFormat::kRoot:
-      return open_root_batches(source, columns, range);
-    case FileFormat::kTfrecord:
-      break;
-  }
-  return open_tfrecord_batches(source, columns, range, marks);
+  return format_of(*source).batches(source, columns, range, marks);
 }
 
 void refuse_form(const std::string& name, const std::string& column, const std::string& why) {

@@ -45,19 +45,18 @@ struct BatchColumns {
 
 /// Data error naming file and column for one that is missing (with those the file has), or that has no form in a batch.
 /// `marks`: of a TFRecord file that was counted; the reader begins near the range then, and borrows nothing of them.
-std::unique_ptr<BatchReader> open_batches(const std::shared_ptr<const storage::Source>& source,
-                                          const BatchColumns& columns, const EventRange& range = {},
-                                          const RecordMarks* marks = nullptr);
+std::unique_ptr<BatchReader> open_batches(const SourcePtr& source, const BatchColumns& columns,
+                                          const EventRange& range = {}, const RecordMarks* marks = nullptr);
 
-std::unique_ptr<BatchReader> open_hdf5_batches(const std::shared_ptr<const storage::Source>& source,
-                                               const BatchColumns& columns, const EventRange& range);
-std::unique_ptr<BatchReader> open_parquet_batches(const std::shared_ptr<const storage::Source>& source,
-                                                  const BatchColumns& columns, const EventRange& range);
-std::unique_ptr<BatchReader> open_root_batches(const std::shared_ptr<const storage::Source>& source,
-                                               const BatchColumns& columns, const EventRange& range);
-std::unique_ptr<BatchReader> open_tfrecord_batches(const std::shared_ptr<const storage::Source>& source,
-                                                   const BatchColumns& columns, const EventRange& range,
-                                                   const RecordMarks* marks);
+// What the table of formats has of each.
+std::unique_ptr<BatchReader> open_hdf5_batches(const SourcePtr& source, const BatchColumns& columns,
+                                               const EventRange& range, const RecordMarks* marks);
+std::unique_ptr<BatchReader> open_parquet_batches(const SourcePtr& source, const BatchColumns& columns,
+                                                  const EventRange& range, const RecordMarks* marks);
+std::unique_ptr<BatchReader> open_root_batches(const SourcePtr& source, const BatchColumns& columns,
+                                               const EventRange& range, const RecordMarks* marks);
+std::unique_ptr<BatchReader> open_tfrecord_batches(const SourcePtr& source, const BatchColumns& columns,
+                                                   const EventRange& range, const RecordMarks* marks);
 
 /// Throws the data error for a column that has no form in a batch.
 [[noreturn]] void refuse_form(const std::string& name, const std::string& column, const std::string& why);

@@ -44,18 +44,4 @@ void BatchWriter::close() {
   if (!in_place_) fail(std::generic_category().message(errno));
 }
 
-std::unique_ptr<BatchWriter> open_batch_writer(WrittenFormat format, const std::filesystem::path& path,
-                                               const std::shared_ptr<arrow::Schema>& schema) {
-  switch (format) {
-    case WrittenFormat::kTfrecord:
-    case WrittenFormat::kTfrecordGzip:
-      return open_tfrecord_writer(path, schema, format == WrittenFormat::kTfrecordGzip);
-    case WrittenFormat::kHdf5:
-      return open_hdf5_writer(path, schema);
-    case WrittenFormat::kParquet:
-      break;
-  }
-  return open_parquet_writer(path, schema);
-}
-
 }  // namespace linac::data

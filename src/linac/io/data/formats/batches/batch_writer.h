@@ -56,7 +56,10 @@ std::unique_ptr<BatchWriter> open_parquet_writer(const std::filesystem::path& pa
                                                  const std::shared_ptr<arrow::Schema>& schema);
 /// A record of features an event.
 std::unique_ptr<BatchWriter> open_tfrecord_writer(const std::filesystem::path& path,
-                                                  const std::shared_ptr<arrow::Schema>& schema, bool gzip);
+                                                  const std::shared_ptr<arrow::Schema>& schema);
+/// The same, compressed as a whole.
+std::unique_ptr<BatchWriter> open_tfrecord_gzip_writer(const std::filesystem::path& path,
+                                                       const std::shared_ptr<arrow::Schema>& schema);
 /// A data set a column, written as its chunks fill.
 std::unique_ptr<BatchWriter> open_hdf5_writer(const std::filesystem::path& path,
                                               const std::shared_ptr<arrow::Schema>& schema);

@@ -185,8 +185,8 @@ class Hdf5Batches : public BatchReader {
 
 }  // namespace
 
-std::unique_ptr<BatchReader> open_hdf5_batches(const std::shared_ptr<const storage::Source>& source,
-                                               const BatchColumns& columns, const EventRange& range) {
+std::unique_ptr<BatchReader> open_hdf5_batches(const SourcePtr& source, const BatchColumns& columns,
+                                               const EventRange& range, const RecordMarks* /*marks*/) {
   return std::make_unique<Hdf5Batches>(source->local(), source->url(), columns.names, range);
 }
 

@@ -16,8 +16,7 @@ constexpr int64_t kColumnBufferBytes = int64_t{1} << 20;
 
 class ParquetBatches : public BatchReader {
  public:
-  ParquetBatches(const std::shared_ptr<const storage::Source>& source, const BatchColumns& columns,
-                 const EventRange& range)
+  ParquetBatches(const SourcePtr& source, const BatchColumns& columns, const EventRange& range)
       : name_(source->url()), file_(source, {.block_events = kBlockEventsMax, .buffer_bytes = kColumnBufferBytes}) {
     file_.guarded(0, [&] {
       events_ = file_.metadata().num_rows();
@@ -110,8 +109,8 @@ class ParquetBatches : public BatchReader {
 
 }  // namespace
 
-std::unique_ptr<BatchReader> open_parquet_batches(const std::shared_ptr<const storage::Source>& source,
-                                                  const BatchColumns& columns, const EventRange& range) {
+std::unique_ptr<BatchReader> open_parquet_batches(const SourcePtr& source, const BatchColumns& columns,
+                                                  const EventRange& range, const RecordMarks* /*marks*/) {
   return std::make_unique<ParquetBatches>(source, columns, range);
 }
 

@@ -30,8 +30,7 @@ std::shared_ptr<arrow::DataType> type_named(const std::string& name) {
 
 class RootBatches : public BatchReader {
  public:
-  RootBatches(const std::shared_ptr<const storage::Source>& source, std::vector<std::string> names,
-              const EventRange& range)
+  RootBatches(const SourcePtr& source, std::vector<std::string> names, const EventRange& range)
       : name_(source->url()), tables_(root::tables_of(open_root_file(source))) {
     std::vector<std::string> found;
     for (const auto& table : tables_)
@@ -122,8 +121,8 @@ class RootBatches : public BatchReader {
 
 }  // namespace
 
-std::unique_ptr<BatchReader> open_root_batches(const std::shared_ptr<const storage::Source>& source,
-                                               const BatchColumns& columns, const EventRange& range) {
+std::unique_ptr<BatchReader> open_root_batches(const SourcePtr& source, const BatchColumns& columns,
+                                               const EventRange& range, const RecordMarks* /*marks*/) {
   return std::make_unique<RootBatches>(source, columns.names, range);
 }
 

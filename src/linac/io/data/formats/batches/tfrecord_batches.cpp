@@ -58,8 +58,8 @@ struct Column {
 
 class TfrecordBatches : public BatchReader {
  public:
-  TfrecordBatches(const std::shared_ptr<const storage::Source>& source, const BatchColumns& columns,
-                  const EventRange& range, const RecordMarks* marks)
+  TfrecordBatches(const SourcePtr& source, const BatchColumns& columns, const EventRange& range,
+                  const RecordMarks* marks)
       : name_(source->url()),
         records_(marks ? marks->open(source, range.first, range.count) : RecordStream(unpacked_stream(source), name_)),
         all_(columns.names.empty()),
@@ -171,9 +171,8 @@ class TfrecordBatches : public BatchReader {
 
 }  // namespace
 
-std::unique_ptr<BatchReader> open_tfrecord_batches(const std::shared_ptr<const storage::Source>& source,
-                                                   const BatchColumns& columns, const EventRange& range,
-                                                   const RecordMarks* marks) {
+std::unique_ptr<BatchReader> open_tfrecord_batches(const SourcePtr& source, const BatchColumns& columns,
+                                                   const EventRange& range, const RecordMarks* marks) {
   return std::make_unique<TfrecordBatches>(source, columns, range, marks);
 }
 

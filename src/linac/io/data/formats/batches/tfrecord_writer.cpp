@@ -112,8 +112,13 @@ class TfrecordWriter : public BatchWriter {
 }  // namespace
 
 std::unique_ptr<BatchWriter> open_tfrecord_writer(const std::filesystem::path& path,
-                                                  const std::shared_ptr<arrow::Schema>& schema, bool gzip) {
-  return std::make_unique<TfrecordWriter>(path, schema, gzip);
+                                                  const std::shared_ptr<arrow::Schema>& schema) {
+  return std::make_unique<TfrecordWriter>(path, schema, false);
+}
+
+std::unique_ptr<BatchWriter> open_tfrecord_gzip_writer(const std::filesystem::path& path,
+                                                       const std::shared_ptr<arrow::Schema>& schema) {
+  return std::make_unique<TfrecordWriter>(path, schema, true);
 }
 
 }  // namespace linac::data

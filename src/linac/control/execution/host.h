@@ -1,6 +1,6 @@
 #pragma once
-// Where runs are carried out: the folders, the catalog, and who is told. Outlives all that is given it. Thread-safe, as
-// its parts are.
+// The host of runs: its folders, the catalog, and who is told. Outlives all that is given it. Thread-safe, as its
+// parts are.
 
 #include <atomic>
 #include <filesystem>
@@ -12,7 +12,7 @@
 
 namespace linac::execution {
 
-struct Site {
+struct Host {
   const std::filesystem::path data;       // of the service
   const std::filesystem::path artifacts;  // one folder an experiment, in it one a run
   catalog::Catalog& catalog;

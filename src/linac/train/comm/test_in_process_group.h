@@ -1,24 +1,28 @@
-#include "linac/train/comm/transport/in_process_group.h"
+#pragma once
+// A group whose ranks are threads of one process: the transport for tests of everything above it. The returned groups
+// share mailboxes and may be used by one thread each. Destroying one (or a failure in it) ends it for the others.
 
 #include <algorithm>
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <set>
 #include <tuple>
+#include <utility>
+#include <vector>
 
-#include "linac/base/base/error.h"
+#include "linac/train/comm/group.h"
 
 namespace linac::comm {
-namespace {
-
-using Milliseconds = std::chrono::milliseconds;
+namespace in_process {
 
 // A sender waits when the receiver is this many messages behind, as it would on a network.
-constexpr size_t kMaxQueuedMessages = 4;
+inline constexpr size_t kMaxQueuedMessages = 4;
 
-constexpr uint64_t kWholeGroup = 0;  // its channel
+inline constexpr uint64_t kWholeGroup = 0;  // its channel
 
 // Ranks are those of the whole group.
 struct Hub {
@@ -39,7 +43,8 @@ struct Hub {
 
 class InProcessGroup : public Group {
  public:
-  InProcessGroup(std::shared_ptr<Hub> hub, int rank, int size, Milliseconds timeout, const std::vector<int>& shares)
+  InProcessGroup(std::shared_ptr<Hub> hub, int rank, int size, std::chrono::milliseconds timeout,
+                 const std::vector<int>& shares)
       : Group(rank, size), hub_(std::move(hub)), timeout_(timeout) {
     View dealt = view();
     for (size_t i = 0; i < shares.size(); ++i) dealt.members.at(i).share = shares[i];
@@ -50,7 +55,7 @@ class InProcessGroup : public Group {
  private:
   using Mailbox = std::deque<Hub::Message>;
 
-  InProcessGroup(std::shared_ptr<Hub> hub, Part part, Milliseconds timeout)
+  InProcessGroup(std::shared_ptr<Hub> hub, Part part, std::chrono::milliseconds timeout)
       : Group(std::move(part)), hub_(std::move(hub)), timeout_(timeout) {}
 
   std::unique_ptr<Group> open_part(Part part) override {
@@ -93,28 +98,6 @@ class InProcessGroup : public Group {
     take(box, data);
   }
 
-  int receive_any_bytes(std::span<std::byte> data, int tag) override {
-    std::unique_lock lock(hub_->mutex);
-    int sender = -1, ended = -1;
-    const auto look = [&] {
-      sender = ended = -1;
-      for (int step = 1; step <= size() && sender < 0; ++step) {
-        const int from = (last_served_ + step) % size();
-        if (from == rank()) continue;
-        const Mailbox& box = mailbox(from, rank());
-        if (!box.empty() && box.front().tag == tag) sender = from;
-        if (has_ended(from)) ended = from;
-      }
-      return sender >= 0 || ended >= 0 || has_ended(rank());
-    };
-    if (!hub_->changed.wait_for(lock, timeout_, look)) throw PeerFailed(-1, "timed out");
-    if (has_ended(rank())) throw PeerFailed(-1, "this rank has left the group");
-    if (sender < 0) throw PeerFailed(ended, "connection closed by peer");
-    if (mailbox(sender, rank()).front().bytes.size() != data.size()) throw PeerFailed(sender, kNotDue);
-    take(mailbox(sender, rank()), data);
-    return last_served_ = sender;
-  }
-
   void take(Mailbox& box, std::span<std::byte> data) {
     std::copy(box.front().bytes.begin(), box.front().bytes.end(), data.begin());
     box.pop_front();
@@ -130,18 +113,18 @@ class InProcessGroup : public Group {
   }
 
   std::shared_ptr<Hub> hub_;
-  Milliseconds timeout_;
-  int last_served_ = 0;  // by receive_any
+  std::chrono::milliseconds timeout_;
 };
 
-}  // namespace
+}  // namespace in_process
 
-std::vector<std::unique_ptr<Group>> make_in_process_groups(int size, Milliseconds timeout,
-                                                           const std::vector<int>& shares) {
-  const auto hub = std::make_shared<Hub>();
+/// Groups of rank 0..size-1. `timeout` bounds every wait. `shares`: the replicas that each rank carries; empty: evenly.
+inline std::vector<std::unique_ptr<Group>> make_in_process_groups(int size, std::chrono::milliseconds timeout,
+                                                                  const std::vector<int>& shares = {}) {
+  const auto hub = std::make_shared<in_process::Hub>();
   std::vector<std::unique_ptr<Group>> groups;
   for (int rank = 0; rank < size; ++rank) {
-    groups.push_back(std::make_unique<InProcessGroup>(hub, rank, size, timeout, shares));
+    groups.push_back(std::make_unique<in_process::InProcessGroup>(hub, rank, size, timeout, shares));
   }
   return groups;
 }

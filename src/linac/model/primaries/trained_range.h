@@ -9,7 +9,7 @@
 
 #include "linac/base/base/range.h"
 
-namespace linac::weights {
+namespace linac::primaries {
 
 struct TrainedRange {
   Range energy_gev, theta_rad;
@@ -28,4 +28,4 @@ std::string to_string(const TrainedRange& range);
 /// nothing does. The range comes from as many showers as there were, so a fiftieth of it to either side is inside.
 std::string beyond(const TrainedRange& range, std::span<const float> energy_gev, std::span<const float> theta);
 
-}  // namespace linac::weights
+}  // namespace linac::primaries

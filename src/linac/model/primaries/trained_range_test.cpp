@@ -1,4 +1,4 @@
-#include "linac/base/weights/trained_range.h"
+#include "linac/model/primaries/trained_range.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 
 #include "linac/base/base/error.h"
 
-namespace linac::weights {
+namespace linac::primaries {
 namespace {
 
 const TrainedRange kRange{.energy_gev = {10, 100}, .theta_rad = {1, 2}};
@@ -39,4 +39,4 @@ TEST(TrainedRange, OneEnergyIsARange) {
 }
 
 }  // namespace
-}  // namespace linac::weights
+}  // namespace linac::primaries

@@ -1,14 +1,15 @@
 #pragma once
-// The first meeting of a run's workers: at the store that MASTER_ADDR and MASTER_PORT name (c10d's TCPStore, hosted by
-// rank 0 or by the launcher) each leaves its address and reads those of the others. Afterwards nobody needs the store.
+// The first meeting of a run's workers: at the store that MASTER_ADDR and MASTER_PORT name (key_store.h, hosted by rank
+// 0 or by the launcher) each leaves its address and reads those of the others. Afterwards nobody needs the store.
 // Anybody may read it and write to it, so what is left there is sealed with the run's key.
 
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
-#include "linac/train/comm/founding/store_host.h"
+#include "linac/train/comm/meeting/key_store.h"
 #include "linac/train/comm/meeting/rendezvous.h"
 #include "linac/train/comm/meeting/run_key.h"
 #include "linac/train/comm/membership/view.h"
@@ -19,8 +20,8 @@ class Founding {
  public:
   /// Rank 0 hosts the store unless the launcher does. `find_key` is called by rank 0 before the others call it: it may
   /// leave the key where they find it. Errors as for make_group().
-  Founding(const Rendezvous& rendezvous, std::chrono::milliseconds timeout, const std::function<RunKey()>& find_key);
-  ~Founding();
+  Founding(const Rendezvous& rendezvous, const Stores& stores, std::chrono::milliseconds timeout,
+           const std::function<RunKey()>& find_key);
 
   /// The run's name, drawn by rank 0. No secret.
   const std::string& run() const { return run_; }
@@ -29,17 +30,27 @@ class Founding {
   View meet(const Member& self);
 
  private:
-  struct Store;
+  std::string key_of(const std::string& place) const;
+  void connect(const Stores& stores);
+  std::string missing_ranks();
   void wait_for(const std::string& place);
   void leave(const std::string& place, const std::string& text);
   std::string find(const std::string& place);
 
   const Rendezvous meet_;
   const std::chrono::milliseconds timeout_;
-  std::unique_ptr<Store> store_;
+  const std::string prefix_;
+  std::unique_ptr<HostedStore> hosted_;  // by rank 0, unless the launcher does
+  std::unique_ptr<KeyStore> keys_;
   std::optional<RunKey> key_;
   std::string run_;
 };
+
+/// Serves a store at which workers may meet: at "127.0.0.1" (this machine only), "::1" or an any_address(). Errors as
+/// for Stores::host().
+std::unique_ptr<HostedStore> host_store(const Stores& stores, const std::string& addr, int port = 0);
+/// Whether the workers that met there, of a launcher's first attempt, need it no more. It may then be closed.
+bool founded(HostedStore& store);
 
 /// A new name for a run.
 std::string draw_run();

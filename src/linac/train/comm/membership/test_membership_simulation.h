@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "linac/train/comm/membership/membership.h"
-#include "linac/train/comm/membership/simulated_network.h"
+#include "linac/train/comm/membership/test_simulated_network.h"
 
 namespace linac::comm {
 

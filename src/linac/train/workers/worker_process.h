@@ -1,6 +1,6 @@
 #pragma once
-// One worker process: started with its environment, its output and its error channel. Movable owner of the descriptors;
-// the process itself is ended and reaped by its user. One thread at a time.
+// One worker process: started with its environment, its output and its error channel. Movable owner of the process and
+// the descriptors. One thread at a time.
 
 #include <signal.h>
 
@@ -9,9 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "linac/base/base/child_process.h"
 #include "linac/base/base/descriptor.h"
-
-#include <sys/types.h>
 
 namespace linac::launch {
 
@@ -21,25 +20,25 @@ inline constexpr std::array kLauncherSignals{SIGINT, SIGTERM, SIGUSR1, SIGCHLD};
 
 enum class Output {
   kInherit,  // the caller's standard output and error
-  kCapture,  // both go, in order, to ChildProcess::output
+  kCapture,  // both go, in order, to WorkerProcess::output
 };
 
-struct ChildCommand {
+struct WorkerCommand {
   std::string program;                                           // a path
   std::vector<std::string> argv;                                 // with argv[0]
   std::vector<std::pair<std::string, std::string>> environment;  // replaces or adds to this process's
   Output output = Output::kInherit;
 };
 
-struct ChildProcess {
-  pid_t pid = 0;
+struct WorkerProcess {
+  ChildProcess child;
   Descriptor output;  // non-blocking; only with Output::kCapture
   Descriptor error;   // for received_worker_error
 };
 
-/// The child gets SIGTERM when this process ends, however that happens, and starts with no signal blocked. A program
+/// The worker gets SIGTERM when this process ends, however that happens, and starts with no signal blocked. A program
 /// that cannot be executed shows as exit code 127 with a reported error; environment error when the system has no
 /// process or descriptor left. To be called from the main thread: the kernel ties the SIGTERM to the calling thread.
-ChildProcess start_child(const ChildCommand& command);
+WorkerProcess start_worker_process(const WorkerCommand& command);
 
 }  // namespace linac::launch

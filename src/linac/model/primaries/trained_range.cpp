@@ -1,4 +1,4 @@
-#include "linac/base/weights/trained_range.h"
+#include "linac/model/primaries/trained_range.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 
 #include "linac/base/base/error.h"
 
-namespace linac::weights {
+namespace linac::primaries {
 namespace {
 
 constexpr const char* kKey = "trained_on";
@@ -61,4 +61,4 @@ std::string beyond(const TrainedRange& range, std::span<const float> energy_gev,
   return energies + (energies.empty() || angles.empty() ? "" : ", ") + angles;
 }
 
-}  // namespace linac::weights
+}  // namespace linac::primaries

@@ -4,8 +4,8 @@
 
 #include "linac/base/base/answer_within.h"
 #include "linac/base/base/error.h"
-#include "linac/train/comm/founding/founding.h"
 #include "linac/train/comm/group.h"
+#include "linac/train/comm/meeting/founding.h"
 #include "linac/train/comm/meeting/run_key.h"
 #include "linac/train/comm/meeting/sockets.h"
 #include "linac/train/comm/membership/view_ledger.h"
@@ -28,7 +28,6 @@ class LoneGroup : public Group {
 
   // With one rank there is no peer to name.
   void exchange_bytes(std::span<const Outward>, std::span<const Inward>, int) override { LINAC_CHECK(false); }
-  int receive_any_bytes(std::span<std::byte>, int) override { LINAC_CHECK(false); }
   std::unique_ptr<Group> open_part(Part part) override {
     return std::unique_ptr<Group>(new LoneGroup(std::move(part)));
   }
@@ -111,8 +110,8 @@ std::unique_ptr<Group> found_alone(const Rendezvous& meet, const GroupSettings& 
   return std::make_unique<TcpGroup>(std::move(node), settings.stall_timeout);
 }
 
-std::unique_ptr<Group> found_run(const Rendezvous& meet, const GroupSettings& settings) {
-  Founding founding(meet, settings.join_timeout, [&] { return find_key(settings, meet.rank == 0); });
+std::unique_ptr<Group> found_run(const Rendezvous& meet, const GroupSettings& settings, const Stores& stores) {
+  Founding founding(meet, stores, settings.join_timeout, [&] { return find_key(settings, meet.rank == 0); });
   auto node =
       std::make_unique<MembershipNode>(node_settings(meet, settings, meet.master_addr, founding.run(), founding.key()));
   const View first = founding.meet(node->self());
@@ -122,15 +121,18 @@ std::unique_ptr<Group> found_run(const Rendezvous& meet, const GroupSettings& se
 
 }  // namespace
 
-std::unique_ptr<Group> make_group(const Rendezvous& rendezvous, const GroupSettings& settings) {
+std::unique_ptr<Group> make_lone_group() {
+  return std::make_unique<LoneGroup>();
+}
+
+std::unique_ptr<Group> make_group(const Rendezvous& rendezvous, const GroupSettings& settings, const Stores& stores) {
   LINAC_CHECK(rendezvous.rank >= 0 && rendezvous.rank < rendezvous.world_size && settings.join_timeout.count() > 0);
   if (rendezvous.world_size > 1 || settings.open || !settings.join_addresses.empty()) raise_descriptor_limit();
   if (!settings.join_addresses.empty()) return join_run(rendezvous, settings);
   if (rendezvous.world_size == 1) {
-    if (settings.open) return found_alone(rendezvous, settings);
-    return std::make_unique<LoneGroup>();
+    return settings.open ? found_alone(rendezvous, settings) : make_lone_group();
   }
-  return found_run(rendezvous, settings);
+  return found_run(rendezvous, settings, stores);
 }
 
 }  // namespace linac::comm

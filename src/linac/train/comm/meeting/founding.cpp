@@ -1,0 +1,174 @@
+#include "linac/train/comm/meeting/founding.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "linac/base/base/error.h"
+#include "linac/train/comm/meeting/sockets.h"
+
+namespace linac::comm {
+namespace {
+
+using Milliseconds = std::chrono::milliseconds;
+
+std::string joined_key(int rank) {
+  return fmt::format("joined/{}", rank);
+}
+
+std::string read_key(int rank) {
+  return fmt::format("read/{}", rank);
+}
+
+constexpr const char* kRun = "run";
+constexpr const char* kView = "view";
+constexpr const char* kFounded = "founded";
+
+std::string prefix(int attempt, int group) {
+  return fmt::format("linac/{}/{}/", attempt, group);
+}
+
+// Later groups of this process, and later attempts of a launcher, must not read the addresses of earlier ones.
+std::string next_prefix(int attempt) {
+  static std::atomic<int> groups{0};
+  return prefix(attempt, groups++);
+}
+
+// Where rank 0 serves the store for those who know the master by this name.
+std::string store_address(const std::string& master) {
+  if (is_loopback(master)) return master == "::1" ? master : "127.0.0.1";
+  return any_address();
+}
+
+}  // namespace
+
+Founding::Founding(const Rendezvous& rendezvous, const Stores& stores, Milliseconds timeout,
+                   const std::function<RunKey()>& find_key)
+    : meet_(rendezvous), timeout_(timeout), prefix_(next_prefix(rendezvous.attempt)) {
+  connect(stores);
+  if (meet_.rank == 0) {
+    key_ = find_key();
+    leave(kRun, draw_run());
+  }
+  wait_for(kRun);
+  if (!key_) key_ = find_key();
+  run_ = find(kRun);
+}
+
+std::string Founding::key_of(const std::string& place) const {
+  return prefix_ + place;
+}
+
+void Founding::connect(const Stores& stores) {
+  broken_pipes_are_errors();
+  std::string host = meet_.master_addr;
+  if (meet_.rank == 0 && !meet_.agent_store) {
+    const std::string served = store_address(meet_.master_addr);
+    hosted_ = host_store(stores, served, meet_.master_port);
+    host = host_to_call(served);
+  }
+  try {
+    keys_ = stores.reach(host, meet_.master_port, timeout_);
+  } catch (const std::exception& error) {
+    throw Error(ErrorCode::kPeerLost,
+                fmt::format("[comm] rank {}: no answer from the store at {} ({}); check that rank 0 runs there and "
+                            "that the port is open",
+                            meet_.rank, host_and_port(meet_.master_addr, meet_.master_port), error.what()));
+  }
+}
+
+// "2, 3, 7 and 12 others"
+std::string Founding::missing_ranks() {
+  constexpr int kNamed = 8;
+  std::string names;
+  int missing = 0;
+  for (int rank = 0; rank < meet_.world_size; ++rank) {
+    if (keys_->check(key_of(joined_key(rank)))) continue;
+    if (++missing <= kNamed) names += fmt::format("{}{}", names.empty() ? "" : ", ", rank);
+  }
+  if (missing > kNamed) names += fmt::format(" and {} others", missing - kNamed);
+  return names;
+}
+
+void Founding::leave(const std::string& place, const std::string& text) {
+  keys_->set(key_of(place), key_->seal(run_ + "/" + place, text));
+}
+
+std::string Founding::find(const std::string& place) {
+  const auto text = key_->open(run_ + "/" + place, keys_->get(key_of(place)));
+  if (text) return *text;
+  throw user_error(
+      fmt::format("[comm] rank {}: '{}' at {} was not left there with this worker's key; workers that do not share the "
+                  "run's folder "
+                  "need the same {} (`openssl rand -hex 32`), or a stranger writes to that port",
+                  meet_.rank, place, host_and_port(meet_.master_addr, meet_.master_port), kRunKeyVariable));
+}
+
+void Founding::wait_for(const std::string& place) {
+  std::string missing = "0";
+  try {
+    return keys_->wait(key_of(place), timeout_);
+  } catch (const std::exception&) {
+    try {
+      missing = missing_ranks();
+    } catch (const std::exception&) {
+      // The store itself is gone, and rank 0 or the launcher with it.
+    }
+  }
+  throw Error(
+      ErrorCode::kPeerLost,
+      fmt::format("[comm] rank {}: of {} ranks, {} did not join within {:.1f} s (environment of {}); check "
+                  "that all workers were started",
+                  meet_.rank, meet_.world_size, missing, static_cast<double>(timeout_.count()) / 1000, meet_.source));
+}
+
+// Rank 0 reads what all have left and writes the view down for them, so that what the store answers grows with their
+// number and not with its square.
+View Founding::meet(const Member& self) {
+  leave(joined_key(meet_.rank), nlohmann::json(self).dump());
+  if (meet_.rank == 0) {
+    View first{.number = 1, .members = {}, .next_seniority = meet_.world_size};
+    for (int rank = 0; rank < meet_.world_size; ++rank) {
+      wait_for(joined_key(rank));
+      first.members.push_back(nlohmann::json::parse(find(joined_key(rank))).get<Member>());
+      first.members.back().seniority = rank;
+    }
+    leave(kView, nlohmann::json(first).dump());
+  }
+  wait_for(kView);
+  View first = nlohmann::json::parse(find(kView)).get<View>();
+  // The store of rank 0 must not go away while others still read.
+  keys_->set(key_of(read_key(meet_.rank)), "1");
+  for (int rank = 0; meet_.rank == 0 && rank < meet_.world_size; ++rank) wait_for(read_key(rank));
+  if (meet_.rank == 0) keys_->set(key_of(kFounded), "1");
+  return first;
+}
+
+std::string draw_run() {
+  std::random_device device;
+  return fmt::format("{:08x}{:08x}{:08x}", device(), device(), device());
+}
+
+std::string own_address(const Rendezvous& meet, const std::string& other) {
+  if (!meet.interface.empty()) return interface_address(meet.interface);
+  if (is_loopback(other)) return other == "::1" ? other : "127.0.0.1";
+  return local_address_towards(other, std::max(1, meet.master_port));
+}
+
+std::unique_ptr<HostedStore> host_store(const Stores& stores, const std::string& addr, int port) {
+  broken_pipes_are_errors();
+  return stores.host(addr, port);
+}
+
+bool founded(HostedStore& store) {
+  try {
+    return store.check(prefix(0, 0) + kFounded);
+  } catch (const std::exception&) {
+    return false;
+  }
+}
+
+}  // namespace linac::comm
