@@ -40,8 +40,8 @@ def bring_light_servers() -> str:
 
 
 def longest_first(build: pathlib.Path, tests: list[turns.Test]) -> None:
-    """What ctest remembers of former runs goes before COST in its order, and would leave those that want two cores for the end, when
-    nothing is left to run beside them: it is told what CMake says."""
+    """What ctest remembers of former runs would leave those that want two cores for the end, when nothing is left to run beside them: its
+    memory is what the tree says."""
     memory = build / "Testing/Temporary/CTestCostData.txt"
     memory.parent.mkdir(parents=True, exist_ok=True)
     memory.write_text("".join(f"{test.name} 1 {test.cost:g}\n" for test in tests) + "---\n")
@@ -63,10 +63,11 @@ def chosen(options: argparse.Namespace, tests: list[turns.Test]) -> tuple[list[t
     return [test for test in tests if not test.long], options.jobs + 2
 
 
-def tell_times(ran: list[results.Result], seconds: float, cpu_s: float) -> None:
+def tell_times(build: pathlib.Path, ran: list[results.Result], seconds: float, cpu_s: float) -> None:
+    (build / "Testing/seconds.txt").write_text("".join(f"{one.name:32} {one.seconds:.1f} {one.cpu_s or 0:.1f}\n" for one in sorted(ran, key=lambda one: one.name)))
     print(f"\n{len(ran)} tests in {seconds / 60:.1f} min by the clock, {cpu_s / 60:.1f} CPU min; the longest, in seconds (clock, CPU about):")
     for one in sorted(ran, key=lambda one: -one.seconds)[:15]:
-        print(f"  {one.seconds:7.1f} {one.cpu_s if one.cpu_s is not None else float('nan'):7.1f}  {one.name}")
+        print(f"  {one.seconds:7.1f} {'-' if one.cpu_s is None else f'{one.cpu_s:.1f}':>7}  {one.name}")
 
 
 def tell_skips(skips: list[results.Skip], allowed: dict[results.Skip, str]) -> int:
@@ -121,7 +122,7 @@ def main() -> int:
             ran = results.read(junit) if junit.exists() else []
         for one in ran:
             one.cpu_s = watch.seconds.get(one.name)
-        tell_times(ran, seconds, minutes.cpu_of_children() - before)
+        tell_times(options.build, ran, seconds, minutes.cpu_of_children() - before)
 
     machine, lines = skip_list.Machine(options.brought, options.build), skip_list.read(options.skips)
     skips = [skip for one in ran for skip in one.skips]

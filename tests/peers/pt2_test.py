@@ -23,6 +23,7 @@ import onnxruntime
 
 from lib.checks import expect, failures
 from lib.runs import ROOT, linac
+from lib.skips import skipped
 
 TORCH = os.environ.get("LINAC_TORCH_PYTHON", str(ROOT / "build" / "bench-peers" / "bin" / "python"))
 DTYPES = {5: "i8", 7: "f4", 12: "?"}  # PyTorch's numbers of them in the file
@@ -221,7 +222,7 @@ def main() -> None:
         subprocess.run([TORCH, pathlib.Path(__file__).with_name("make_pt2.py"), folder / "fresh"], check=True)
         programs = folder / "fresh"
     else:
-        print(f"no PyTorch at {TORCH}: programs of {programs}, and torch.export.load is not tried")
+        skipped("torch.export", f"no PyTorch at {TORCH}, so programs are those of {programs}", "bench/peers/setup.sh")
     read = lambda name: Program(folder, programs, name)
     dense = read("dense")
     for program in (dense, read("convolutions"), read("frozen"), read("particles")):

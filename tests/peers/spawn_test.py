@@ -1,18 +1,19 @@
 #!/usr/bin/env python3
 """`linac spawn` with real frameworks, two workers on this host: TensorFlow's MultiWorkerMirroredStrategy finds its peers by TF_CONFIG, and PyTorch's
-gloo by torchrun's variables; both get the mean that one process would. With the packages of bench/peers/setup.sh, or LINAC_SPAWN_PYTHON; exit 77 without."""
+gloo by torchrun's variables; both get the mean that one process would. With the packages of LINAC_SPAWN_PYTHON, else of
+bench/peers/setup.sh; a framework that is not there is left out by name, and without any the exit status is 77."""
 
 import json
 import os
 import pathlib
 import subprocess
-import sys
 import tempfile
 import time
 
 from lib.checks import check
 from lib.launches import Client
 from lib.runs import ROOT
+from lib.skips import skip, skipped
 
 PYTHON = os.environ.get("LINAC_SPAWN_PYTHON", str(ROOT / "build" / "bench-peers" / "bin" / "python"))
 
@@ -53,8 +54,9 @@ def has(package: str) -> bool:
 def main() -> None:
     frameworks = {name: text for name, text in {"tensorflow": TENSORFLOW, "torch": TORCH}.items() if has(name)}
     if not frameworks:
-        print("skipped: neither TensorFlow nor PyTorch (bench/peers/setup.sh)")
-        sys.exit(77)
+        skip("neither TensorFlow nor PyTorch", "bench/peers/setup.sh")
+    for name in sorted({"tensorflow", "torch"} - frameworks.keys()):
+        skipped(name, f"{PYTHON} has none", "bench/peers/setup.sh")
     with tempfile.TemporaryDirectory(prefix="linac-spawn-", ignore_cleanup_errors=True) as folder:
         root = pathlib.Path(folder)
         client = Client(root, {"here": {"kind": "local", "folder": f"{root}/site", "python": PYTHON, "environment": {"CUDA_VISIBLE_DEVICES": ""}}})

@@ -70,8 +70,9 @@ class Watch:
 
     def _name(self, pid: int) -> str:
         said = command_of(pid)
-        # A script is started by the interpreter of its first line.
-        name = next((name for name, command in self.commands.items() if said[-len(command):] == command and name not in self._names.values()), "")
+        # A script is started by the interpreter of its first line, and what is called python3 may start another one.
+        name = next((name for name, command in self.commands.items()
+                     if command and name not in self._names.values() and (said == command or (words := command[1:]) and said[-len(words):] == words)), "")
         if name:
             self._names[pid] = name
         return name

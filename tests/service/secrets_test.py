@@ -365,6 +365,8 @@ def main() -> int:
     with Service("--slots", "cores=1") as service:
         admin = Person(service, "admin", service.token)
         trusted = any("sandbox" in line for line in service.lines)  # there is none: members' jobs do not run
+        if trusted:
+            skipped("jobs of members", "there is no sandbox, and those of admins are looked at")
         ann, bob = (newcomer(admin, name, "admin" if trusted else "member") for name in ("ann", "bob"))
         for test in shared:
             with tempfile.TemporaryDirectory(prefix="linac-secrets-") as name:

@@ -15,6 +15,7 @@ from lib.checks import check
 from lib.launches import SETTINGS, Client, name_in
 from lib.servers.sshd import Sshd
 from lib.servers.versitygw import Versitygw
+from lib.skips import skipped
 
 # Greets, and breaks off behind so many bytes while there is a file `cut` that says how many.
 SSH = """#!/bin/sh
@@ -124,7 +125,7 @@ def full_disk(client: Client, root: pathlib.Path, name: str) -> None:
     small = root / "small"
     small.mkdir()
     if os.geteuid() != 0 or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", small], capture_output=True).returncode != 0:
-        return
+        return skipped("a full disk", "this user may not mount")
     try:
         said = client.linac("artifacts", name, "--out", small, status=4)
         check("cannot be written" in said and "goes on when there is space" in said, "a full disk is told")
@@ -137,7 +138,7 @@ def full_disk(client: Client, root: pathlib.Path, name: str) -> None:
 
 def at_a_store(root: pathlib.Path) -> None:
     if not Versitygw.available():
-        return
+        return skipped("an object store", "no versitygw is installed", "tests/servers/get.sh versitygw")
     with Versitygw() as store:
         (root / "store").mkdir()
         site = {"kind": "local", "folder": f"{root}/local", "program": runs.LINAC, "out": f"s3://{store.BUCKET}/runs"}

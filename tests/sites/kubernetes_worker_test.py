@@ -17,6 +17,7 @@ from lib.checks import check, wait_for
 from lib.launches import Client
 from lib.ports import free_port
 from lib.servers.versitygw import Versitygw
+from lib.skips import skipped
 
 SETTINGS = launches.SETTINGS | {"train.epochs": 6, "checkpoint.every_steps": 4}
 # Answers with what stands in a file, as the name service of a cluster does with the address of a pod.
@@ -152,7 +153,7 @@ def main() -> None:
         if Versitygw.available():
             apart(root, client, calm)
         else:
-            print("not tried at an object store: no versitygw (tests/servers/get.sh versitygw)")
+            skipped("an object store", "no versitygw is installed", "tests/servers/get.sh versitygw")
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ from lib.checks import check
 from lib.launches import LONG, Client, name_in
 from lib.processes import processes
 from lib.servers.sshd import Sshd
+from lib.skips import skipped
 
 SETTINGS = launches.SETTINGS | {"train.epochs": 6, "checkpoint.every_steps": 4}
 SCRIPT = """import os
@@ -170,9 +171,11 @@ def main() -> None:
             cancelled(place, "mpich", calm)
             script(place, "mpich")
         else:
-            print("MPICH is not looked at (tests/servers/get.sh mpich)")
+            skipped("MPICH", "none is installed", "tests/servers/get.sh mpich")
         if Sshd.available():
             elsewhere(root, place, calm)
+        else:
+            skipped("two hosts", "no sshd is installed", "tests/servers/get.sh sshd")
         place.no_process()
 
 

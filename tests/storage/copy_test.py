@@ -13,6 +13,7 @@ import tempfile
 from lib import runs
 from lib.checks import check, wait_for
 from lib.servers.versitygw import Versitygw
+from lib.skips import skipped
 from range_server import RangeServer
 
 SEGMENT = 8 << 20
@@ -107,7 +108,7 @@ def full_disk(root: pathlib.Path, content: bytes) -> None:
     (disk := root / "disk").mkdir()
     (root / "source.bin").write_bytes(content)
     if subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={len(content) // 2}", "none", disk], capture_output=True).returncode != 0:
-        print("mounting is not allowed here: no test of a full disk")
+        skipped("a full disk", "this user may not mount")
         return
     try:
         (disk / "out.bin").write_text("former")
@@ -121,7 +122,7 @@ def full_disk(root: pathlib.Path, content: bytes) -> None:
 
 def object_store(root: pathlib.Path, content: bytes) -> None:
     if not Versitygw.available():
-        print("versitygw is not installed: no test of an object store")
+        skipped("an object store", "no versitygw is installed", "tests/servers/get.sh versitygw")
         return
     with Versitygw() as store:
         keep = store.environment

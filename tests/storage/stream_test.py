@@ -14,6 +14,7 @@ import zlib
 
 from lib import runs
 from lib.checks import check
+from lib.skips import skipped
 from range_server import RangeServer
 
 COLUMNS = ["--column", "GRU_input:801x19", "--column", "HLF_input:14"]
@@ -82,7 +83,7 @@ def without_room(root: pathlib.Path) -> None:
         check(str(root / "file") in said, "a cache that cannot be written is named")
         (disk := root / "disk").mkdir()
         if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=300k", "none", disk], capture_output=True).returncode != 0:
-            print("mounting is not allowed here: no test of a full disk")
+            skipped("a full disk", "this user may not mount")
             return
         try:
             said = linac(disk, *scaling(f"{server.url}/{FILE}", root / "a.json"), status=4)

@@ -16,6 +16,7 @@ import time
 from lib import runs
 from lib.checks import check
 from lib.servers.versitygw import Versitygw
+from lib.skips import skipped
 from range_server import RangeServer
 
 
@@ -107,7 +108,7 @@ def by_server(root: pathlib.Path, sound: pathlib.Path) -> None:
 
 def by_store(root: pathlib.Path, sound: pathlib.Path) -> None:
     if not Versitygw.available():
-        print("versitygw is not installed: no test of an object store")
+        skipped("an object store", "no versitygw is installed", "tests/servers/get.sh versitygw")
         return
     with Versitygw() as store:
         keep = store.environment

@@ -24,6 +24,7 @@ import tensorflow as tf  # noqa: E402
 from convert_test import read, run, same, start  # noqa: E402
 from lib import runs  # noqa: E402
 from lib.checks import check, wait_for  # noqa: E402
+from lib.skips import skipped
 from range_server import RangeServer  # noqa: E402
 
 EVENTS = 1000
@@ -210,6 +211,7 @@ def resumed(root: pathlib.Path, whole: pa.Table) -> None:
 
         (disk := root / "disk").mkdir(exist_ok=True)
         if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=60k", "none", disk], capture_output=True).returncode != 0:
+            skipped("a full disk", "this user may not mount")
             continue
         try:
             said = run(root, "convert", "in-*.parquet", disk, "--shards", 6, "--format", format, status=4)

@@ -21,6 +21,7 @@ except ImportError as error:
 
 from lib.runs import linac
 from lib.checks import check
+from lib.skips import skipped
 
 optuna.logging.set_verbosity(optuna.logging.ERROR)
 STATES = {optuna.trial.TrialState.COMPLETE: "complete", optuna.trial.TrialState.PRUNED: "pruned", optuna.trial.TrialState.FAIL: "failed"}
@@ -123,7 +124,7 @@ def figures(program: str) -> None:
     try:
         import sklearn  # noqa: F401
     except ImportError:
-        print("no scikit-learn: importance is not compared")
+        skipped("importance", "no scikit-learn", "tests/peers/setup.sh")
         return
     study = optuna.create_study()
     space = {name: optuna.distributions.FloatDistribution(0, 1) for name in "abcd"}

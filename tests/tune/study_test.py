@@ -13,6 +13,7 @@ import tempfile
 from lib import runs
 from lib.checks import check, wait_for
 from lib.runs import linac
+from lib.skips import skipped
 
 # A trial takes some tenths of a second: a parabola, or a process that is slow on purpose.
 PARABOLA = """search:
@@ -174,7 +175,7 @@ def refused(root: pathlib.Path) -> None:
     check("is no file" in linac("study", "new", study, "--out", pipe, status=2), "a FIFO in place of the journal is not waited for")
     (disk := root / "disk").mkdir()
     if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "none", disk], capture_output=True).returncode != 0:
-        print("mounting is not allowed here: no test of a full disk")
+        skipped("a full disk", "this user may not mount")
         return
     try:
         study.write_text(FREE)
