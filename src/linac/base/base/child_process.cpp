@@ -262,8 +262,7 @@ ProcessStart start_program(const Program& program, const ChildSettings& child) {
   Pipe told = make_pipe();
   if (!told) return not_started(name, "pipe");
   const Descriptor& report = told.from;
-  Descriptor reports = above_streams(std::move(told.to));
-  if (!reports) return not_started(name, "fcntl");
+  Descriptor reports = std::move(told.to);
   const auto prepared = prepare(child, reports.get());
   if (!prepared) return not_started(name, "open");
 
@@ -318,7 +317,8 @@ ProcessStart run_in_child(const std::function<int()>& function, const ChildSetti
 Pipe make_pipe() {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return {};
-  return {Descriptor(ends[0]), Descriptor(ends[1])};
+  Pipe pipe{above_streams(Descriptor(ends[0])), above_streams(Descriptor(ends[1]))};
+  return pipe.from && pipe.to ? std::move(pipe) : Pipe();
 }
 
 std::vector<std::string> environment_with(const std::vector<std::pair<std::string, std::string>>& changes) {

@@ -126,7 +126,7 @@ ProcessStart start_program(const Program& program, const ChildSettings& child = 
 /// this program. Of several threads the copy has the calling one: `function` uses no lock that others may hold.
 ProcessStart run_in_child(const std::function<int()>& function, const ChildSettings& child = {});
 
-/// What is written to one end is read from the other; both close by themselves on execution.
+/// What is written to one end is read from the other. Both close by themselves on execution and are above_streams().
 struct Pipe {
   Descriptor from{}, to{};
   explicit operator bool() const { return static_cast<bool>(from); }

@@ -258,22 +258,34 @@ TEST(ChildProcess, HasItsSignals) {
 }
 
 // What is opened then has their numbers.
+Pipe low_pipe() {
+  int ends[2] = {-1, -1};
+  EXPECT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+  return {Descriptor(ends[0]), Descriptor(ends[1])};
+}
+
 TEST(ChildProcess, StartsWithoutStreamsOfItsOwn) {
   ProcessStart closed = run_in_child(
       [] {
         for (const int stream : {0, 1, 2}) ::close(stream);
-        Pipe in = make_pipe(), out = make_pipe();  // 0 to 3: each is a stream's, and none in its place
+        Pipe in = low_pipe(), out = low_pipe();  // 0 to 3: each is a stream's, and none in its place
+        if (in.to.get() != 1 || out.from.get() != 2) return 9;
         ProcessStart start = start_program(shell("read word; echo out $word; [ -e /proc/self/fd/2 ] && echo errors"),
                                            {.in = in.from.get(), .out = out.to.get()});
         if (!start || ::write(in.to.get(), "told\n", 5) != 5) return 10;
+        // The reading end was its number 2, and closed by itself.
         if (heard(out) != "out told\n") return 11;
-        Pipe both = make_pipe();
+        in.from.reset();
+        in.to.reset();
+        Pipe both = low_pipe();
         ProcessStart turned =
             start_program(shell("echo one; echo two >&2"),
                           {.in = ChildSettings::kNothing, .out = both.to.get(), .errors = both.to.get()});
         if (!turned || heard(both) != "one\ntwo\n") return 12;
         const ProcessStart missing = start_program({.words = {"/no/such/program"}});
-        return missing.error == ENOENT ? 0 : 13;
+        if (missing.error != ENOENT) return 13;
+        const Pipe above = make_pipe();
+        return above.from.get() > 2 && above.to.get() > 2 ? 0 : 14;
       },
       {.others = ChildSettings::Others::kKept});
   EXPECT_EQ(closed.process.wait().status(), 0);

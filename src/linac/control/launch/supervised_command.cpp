@@ -177,7 +177,7 @@ Started start_command(const Command& command, const std::string& attempt, const 
   const Descriptor log = given.output ? Descriptor() : open_log(command);
   if (!log && !given.output) return {0, fmt::format("{} cannot be written ({})", command.log, std::strerror(errno))};
   Pipe go = make_pipe(), info = command.view ? make_pipe() : Pipe();
-  const Descriptor tells = above_streams(std::move(info.to));
+  const Descriptor tells = std::move(info.to);
   if (!go || (command.view && !tells)) return {0, "no descriptors left"};
   gate = std::move(go.to);
   Descriptor more;
