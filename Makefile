@@ -79,11 +79,11 @@ bench: build
 # Tests of the modules that read foreign bytes, compute on pointers or start threads. Those on LibTorch are left out: its
 # libraries are not instrumented, and the control plane's: what it reads of strangers runs under both in its fuzz targets.
 SANITIZER ?= asan
-SANITIZED := base stacks net weights expression storage job data graph keras kernels chain physics
+SANITIZED := base stacks net weights expression storage job data graph keras kernels chain physics comm workers
 sanitize: deps
 	@cmake --preset $(SANITIZER) >/dev/null
 	@cmake --build build/$(SANITIZER) --parallel $(JOBS) --target $(SANITIZED:%=%_test)
-	@cd build/$(SANITIZER) && UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1:suppressions=$(CURDIR)/tests/ubsan.supp \
+	@cd build/$(SANITIZER) && UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1:suppressions=$(CURDIR)/tests/ubsan.supp TSAN_OPTIONS=halt_on_error=1 \
 		ctest --parallel $(JOBS) --output-on-failure --no-tests=error -R '^($(subst $() ,|,$(SANITIZED)))$$'
 
 FUZZ_SECONDS ?= 60
