@@ -79,11 +79,11 @@ bench: build
 # Tests of the modules that read foreign bytes, compute on pointers or start threads. Those on LibTorch are left out: its
 # libraries are not instrumented, and the control plane's: what it reads of strangers runs under both in its fuzz targets.
 SANITIZER ?= asan
-SANITIZED := base stacks net weights expression storage job data graph keras kernels primaries chain physics
+SANITIZED := base stacks net weights expression storage job data graph keras kernels primaries chain physics comm workers
 sanitize: deps
 	@cmake --preset $(SANITIZER) >/dev/null
 	@cmake --build build/$(SANITIZER) --parallel $(JOBS) --target $(SANITIZED:%=%_test)
-	@UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1:suppressions=$(CURDIR)/tests/ubsan.supp \
+	@UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1:suppressions=$(CURDIR)/tests/ubsan.supp TSAN_OPTIONS=halt_on_error=1 \
 		tests/run.py build/$(SANITIZER) --jobs $(JOBS) -R '^($(subst $() ,|,$(SANITIZED)))$$' $(TEST_ARGS)
 
 FUZZ_SECONDS ?= 60

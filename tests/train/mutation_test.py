@@ -16,8 +16,8 @@ from lib.runs import ROOT
 
 CXX = os.environ.get("CXX", "g++")
 MEMBERSHIP = ROOT / "src/linac/train/comm/membership"
-SOURCES = ["membership.cpp", "membership_newcomers.cpp", "membership_views.cpp", "membership_exclusion.cpp", "membership_message.cpp", "view.cpp",
-           "view_change.cpp", "membership_simulation_test.cpp"]
+SOURCES = ["membership.cpp", "membership_peers.cpp", "membership_newcomers.cpp", "membership_views.cpp", "membership_exclusion.cpp",
+           "membership_message.cpp", "view.cpp", "view_change.cpp", "membership_simulation_test.cpp"]
 
 # What it says; the file; the text; what stands there instead.
 RULES = [
@@ -29,7 +29,7 @@ RULES = [
      "install_for_all(next, now);\n}\n\nvoid Membership::on_note_failed", "install_for_all(proposed_ ? View(*proposed_) : next, now);\n}\n\nvoid Membership::on_note_failed"),
     ("a step counts in the view alone that goes on", "membership.cpp",
      "if (phase_ != Phase::kRunning) return false;", "if (phase_ == Phase::kEnded) return false;"),
-    ("a refusal from another machine is no proof of an end", "membership.cpp",
+    ("a refusal from another machine is no proof of an end", "membership_peers.cpp",
      "if (machine_of(refusing) == machine_of(self_.address)) return true;", "if (!refusing.empty()) return true;"),
 ]
 

@@ -99,7 +99,7 @@ TEST(Group, NobodyPassesABarrierBeforeTheLastArrives) {
 // Of another tag, or of another size: as over TCP (tcp_group_test.cpp, mismatch).
 TEST(Group, AMessageThatIsNotDueIsRefused) {
   for (const auto& [size, tag] : {std::pair(1, 11), std::pair(2, 10)}) {
-    on_all_ranks(2, [&](Group& group) {
+    on_all_ranks(2, [&, size = size, tag = tag](Group& group) {
       std::vector<float> a{1}, b{2};
       if (group.rank() == 0) {
         group.send(a, 1, 10);

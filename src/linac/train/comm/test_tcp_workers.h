@@ -20,6 +20,7 @@
 #include "linac/base/base/temporary_folder.h"
 #include "linac/train/comm/group.h"
 #include "linac/train/comm/meeting/sockets.h"
+#include "linac/train/comm/test_slowness.h"
 
 namespace linac::comm::testing {
 
@@ -77,8 +78,8 @@ class TcpWorkers : public ::testing::Test {
     };
     environment.insert(environment.end(), further_.begin(), further_.end());
     if (joins) environment.push_back("LINAC_TEST_JOIN=1");
-    if (const char* const path = std::getenv("LD_LIBRARY_PATH")) {
-      environment.push_back(std::string("LD_LIBRARY_PATH=") + path);
+    for (const char* const name : {"LD_LIBRARY_PATH", "ASAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS"}) {
+      if (const char* const value = std::getenv(name)) environment.push_back(fmt::format("{}={}", name, value));
     }
     std::vector<char*> envp;
     for (auto& entry : environment) envp.push_back(entry.data());
@@ -95,7 +96,7 @@ class TcpWorkers : public ::testing::Test {
   }
 
   // The exit status, or 128 + signal; a worker still running after the limit fails the test.
-  int wait_for(Worker& worker, std::chrono::seconds limit = std::chrono::seconds(40)) {
+  int wait_for(Worker& worker, std::chrono::seconds limit = kSlowness * std::chrono::seconds(40)) {
     int status = 0;
     for (const auto end = Clock::now() + limit; Clock::now() < end;
          std::this_thread::sleep_for(std::chrono::milliseconds(2))) {
@@ -109,7 +110,7 @@ class TcpWorkers : public ::testing::Test {
   }
 
   void wait_until_ready() {
-    for (const auto end = Clock::now() + std::chrono::seconds(40); Clock::now() < end;
+    for (const auto end = Clock::now() + kSlowness * std::chrono::seconds(40); Clock::now() < end;
          std::this_thread::sleep_for(std::chrono::milliseconds(5))) {
       bool all = true;
       for (const auto& worker : workers_) all = all && file_text(worker.out).starts_with("ready");

@@ -83,10 +83,10 @@ int unanswered_channel_role(Group& group, std::ostream& out) {
     group.barrier();
   } else {
     // As long as rank 0 waits, nearly: this one's patience has an end too.
-    std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+    std::this_thread::sleep_for(kSlowness * std::chrono::milliseconds(1500));
     const auto again = group.channel("again");
     again->send(data, 0, 0);
-    std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+    std::this_thread::sleep_for(kSlowness * std::chrono::milliseconds(1500));
     group.barrier();
   }
   return 0;
@@ -162,7 +162,7 @@ TEST_F(TcpChannels, ALostMemberEndsWhatSeveralThreadsMove) {
     const auto said = file_text(worker.out);
     const size_t at = said.find("lost ");
     ASSERT_NE(at, std::string::npos) << said;
-    EXPECT_LT(std::stoll(said.substr(at + 5)) - killed_ms, 2000) << said;
+    EXPECT_LT(std::stoll(said.substr(at + 5)) - killed_ms, kSlowness * 2000) << said;
     EXPECT_NE(said.find(fmt::format("[comm] rank {}: exchange: ", rank)), std::string::npos) << said;
   }
 }
@@ -204,7 +204,7 @@ TEST_F(TcpChannels, ALostMemberEndsAllWaitsAndTheNextViewHasNewParts) {
     for (const std::string what : {"part ", "other ", "whole "}) {
       const size_t at = said.find("\n" + what);
       ASSERT_NE(at, std::string::npos) << said;
-      EXPECT_LT(std::stoll(said.substr(at + 1 + what.size())) - killed_ms, 5000) << said;
+      EXPECT_LT(std::stoll(said.substr(at + 1 + what.size())) - killed_ms, kSlowness * 5000) << said;
       EXPECT_NE(said.find(fmt::format("[comm] rank {}: ", rank), at), std::string::npos) << said;
     }
     EXPECT_NE(said.find("stale [comm]"), std::string::npos) << said;

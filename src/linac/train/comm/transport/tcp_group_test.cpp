@@ -37,13 +37,14 @@ using testing::Clock;
 using testing::file_text;
 using testing::has_ipv6;
 using testing::host_store;
+using testing::kSlowness;
 using testing::now_ms;
 using testing::Worker;
 
 constexpr int kReplicas = 5;
 constexpr size_t kFloats = 600'000;
-constexpr auto kTimeout = 20s;
-constexpr auto kStuckTimeout = 6s;
+constexpr auto kTimeout = kSlowness * 20s;
+constexpr auto kStuckTimeout = kSlowness * 6s;
 
 std::vector<float> replica_values(int replica) {
   std::vector<float> values(kFloats);
@@ -84,7 +85,7 @@ int until_lost_role(Group& group, std::ostream& out) {
   out << "ready" << std::endl;
   try {
     std::vector<float> data(100'000);
-    const auto end = Clock::now() + 60s;
+    const auto end = Clock::now() + kSlowness * 60s;
     while (Clock::now() < end) {
       std::vector<std::vector<float>> mine(owned_replicas(3, group.view(), group.rank()).size(), data);
       const std::vector<std::span<float>> views(mine.begin(), mine.end());
@@ -167,9 +168,9 @@ int mismatch_role(Group& group, std::ostream&) {
 GroupSettings settings_of(const std::string& role) {
   GroupSettings settings{.join_timeout = kTimeout, .stall_timeout = kTimeout};
   if (role == "join") settings.join_timeout = 1500ms;
-  if (role == "channel") settings.stall_timeout = 500ms;
+  if (role == "channel") settings.stall_timeout = kSlowness * 500ms;
   if (role == "until_stuck") settings.stall_timeout = kStuckTimeout;
-  if (role == "endure") settings.stall_timeout = 1500ms;
+  if (role == "endure") settings.stall_timeout = kSlowness * 1500ms;
   if (const char* const folder = std::getenv("LINAC_TEST_FOLDER")) settings.folder = folder;
   if (std::getenv("LINAC_TEST_JOIN") != nullptr)
     settings.join_addresses = ViewLedger::join_addresses(settings.folder / "views");
@@ -316,7 +317,7 @@ TEST_F(TcpGroups, AKilledProcessEndsTheOthersAtOnce) {
       const auto said = file_text(workers_[rank].out).substr(6);
       const int64_t noticed_ms = std::stoll(said) - killed_ms;
       fmt::print("rank {} noticed after {} ms:{}", rank, noticed_ms, said.substr(said.find(' ')));
-      EXPECT_LT(noticed_ms, 5000);
+      EXPECT_LT(noticed_ms, kSlowness * 5000);
       EXPECT_NE(said.find(fmt::format("[comm] rank {}: ", rank)), std::string::npos) << said;
     }
   }
@@ -332,8 +333,8 @@ TEST_F(TcpGroups, AStuckProcessEndsTheOthersAtTheTimeout) {
     EXPECT_EQ(wait_for(workers_[rank]), static_cast<int>(ErrorCode::kPeerLost));
     const auto said = file_text(workers_[rank].out).substr(6);
     const int64_t noticed_ms = std::stoll(said) - stopped_ms;
-    EXPECT_LT(noticed_ms, 2 * 6000) << said;
-    EXPECT_GT(noticed_ms, 3000) << said;
+    EXPECT_LT(noticed_ms, kSlowness * 2 * 6000) << said;
+    EXPECT_GT(noticed_ms, kSlowness * 3000) << said;
   }
 }
 
@@ -345,7 +346,7 @@ int last_step(const std::string& text) {
 // Killed workers (the most senior twice), one halted and going on later, newcomers: the bits of an undisturbed run.
 TEST_F(TcpGroups, TheTrainingGoesOnThroughLossesAndNewcomers) {
   const auto await_step = [&](size_t worker, int step) {
-    for (const auto end = Clock::now() + 40s; Clock::now() < end; std::this_thread::sleep_for(1ms)) {
+    for (const auto end = Clock::now() + kSlowness * 40s; Clock::now() < end; std::this_thread::sleep_for(1ms)) {
       if (last_step(file_text(workers_[worker].out)) >= step) return;
     }
     FAIL() << "step " << step << " is never done: " << file_text(workers_[worker].out);
@@ -383,7 +384,7 @@ TEST_F(TcpGroups, TheTrainingGoesOnThroughLossesAndNewcomers) {
 TEST_F(TcpGroups, ALedgerThatFailsIsAnEnvironmentError) {
   const auto store = host_store("127.0.0.1");
   for (int rank = 0; rank < 3; ++rank) start("endure", rank, 3, store->port(), true);
-  for (const auto end = Clock::now() + 40s; last_step(file_text(workers_[0].out)) < 20;) {
+  for (const auto end = Clock::now() + kSlowness * 40s; last_step(file_text(workers_[0].out)) < 20;) {
     ASSERT_LT(Clock::now(), end) << file_text(workers_[0].out);
     std::this_thread::sleep_for(1ms);
   }
@@ -403,7 +404,7 @@ TEST_F(TcpGroups, ALedgerThatFailsIsAnEnvironmentError) {
 TEST_F(TcpGroups, ALedgerThatFailsForAWhileCostsNobody) {
   const auto store = host_store("127.0.0.1");
   for (int rank = 0; rank < 3; ++rank) start("endure", rank, 3, store->port(), true);
-  for (const auto end = Clock::now() + 40s; last_step(file_text(workers_[0].out)) < 20;) {
+  for (const auto end = Clock::now() + kSlowness * 40s; last_step(file_text(workers_[0].out)) < 20;) {
     ASSERT_LT(Clock::now(), end) << file_text(workers_[0].out);
     std::this_thread::sleep_for(1ms);
   }
