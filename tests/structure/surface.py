@@ -55,6 +55,8 @@ def verbs(root: pathlib.Path):
         for table in re.findall(r"^[^\n]*[Vv]erb[^\n]*(?:= |\]|\))\{+\s*\n(.*?)^\s*\}+;", text, re.S | re.M):
             for name in re.findall(rf"^\s*\{{{TEXT}", table, re.M):
                 yield f"verb {name}"
+        for name in re.findall(r"^  (?:COMPUTE|CONTROL)\((\w+)[,)]", text, re.M):  # the table of verbs.h
+            yield f"verb {name}"
 
 
 def options(root: pathlib.Path):
