@@ -55,7 +55,8 @@ def verbs(root: pathlib.Path):
         for table in re.findall(r"^[^\n]*[Vv]erb[^\n]*(?:= |\]|\))\{+\s*\n(.*?)^\s*\}+;", text, re.S | re.M):
             for name in re.findall(rf"^\s*\{{{TEXT}", table, re.M):
                 yield f"verb {name}"
-        for name in re.findall(r"^  (?:COMPUTE|CONTROL)\((\w+)[,)]", text, re.M):  # the table of verbs.h
+    for table in (root / "src/linac/cli").rglob("verbs.h"):
+        for name in re.findall(r"^  (?:COMPUTE|CONTROL)\((\w+)[,)]", table.read_text(), re.M):
             yield f"verb {name}"
 
 
