@@ -23,13 +23,16 @@ using std::chrono::seconds;
 
 constexpr seconds kPatience{30};
 
-/// All that others write, once this process's own end is closed.
+/// All that others write, once this process's own end is closed. Its end comes when nobody is left who could: before
+/// those end by themselves who sleep here.
 std::string heard(Pipe& pipe) {
   pipe.to.reset();
+  const auto begin = std::chrono::steady_clock::now();
   std::string text;
   std::array<char, 4096> piece{};
   for (ssize_t got; (got = ::read(pipe.from.get(), piece.data(), piece.size())) > 0;)
     text.append(piece.data(), static_cast<size_t>(got));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, kPatience);
   return text;
 }
 
