@@ -40,13 +40,18 @@ void refuse_form(const std::string& name, const std::string& column, const std::
 
 std::shared_ptr<arrow::Array> numbers_of(const std::shared_ptr<arrow::DataType>& type,
                                          std::span<const std::byte> bytes) {
+  return numbers_of(type, copied(bytes));
+}
+
+std::shared_ptr<arrow::Array> numbers_of(const std::shared_ptr<arrow::DataType>& type,
+                                         std::shared_ptr<arrow::Buffer> buffer) {
   if (type->id() == arrow::Type::BOOL) {
     arrow::BooleanBuilder builder(arrow::system_memory_pool());
-    need(builder.AppendValues(reinterpret_cast<const uint8_t*>(bytes.data()), static_cast<int64_t>(bytes.size())));
+    need(builder.AppendValues(buffer->data(), buffer->size()));
     return value(builder.Finish());
   }
-  const int64_t count = static_cast<int64_t>(bytes.size()) / type->byte_width();
-  return arrow::MakeArray(arrow::ArrayData::Make(type, count, {nullptr, copied(bytes)}, 0));
+  const int64_t count = buffer->size() / type->byte_width();
+  return arrow::MakeArray(arrow::ArrayData::Make(type, count, {nullptr, std::move(buffer)}, 0));
 }
 
 std::shared_ptr<arrow::Array> texts_of(const std::vector<std::string>& texts, bool utf8) {

@@ -63,9 +63,11 @@ std::unique_ptr<BatchReader> open_tfrecord_batches(const SourcePtr& source, cons
 
 // --- columns from bytes
 
-/// Numbers as they lie in memory, a bool in a byte.
+/// Numbers as they lie in memory, a bool in a byte. The bytes are copied, a buffer is not.
 std::shared_ptr<arrow::Array> numbers_of(const std::shared_ptr<arrow::DataType>& type,
                                          std::span<const std::byte> bytes);
+std::shared_ptr<arrow::Array> numbers_of(const std::shared_ptr<arrow::DataType>& type,
+                                         std::shared_ptr<arrow::Buffer> buffer);
 /// Texts, or byte strings.
 std::shared_ptr<arrow::Array> texts_of(const std::vector<std::string>& texts, bool utf8);
 /// Lists of these lengths around values.

@@ -1,13 +1,15 @@
 #pragma once
-// Record batches as a TableReader, block by block: what formulas, lists and keys of a Transform read of them. For the
-// sources of this module only: needs Arrow's headers. Used by one thread.
+// Record batches as a TableReader: what training, formulas, lists and keys of a Transform read of them. For the sources
+// of this module only: needs Arrow's headers. Used by one thread.
 
 #include <arrow/api.h>
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "linac/io/data/formats/batches/batch_reader.h"
 #include "linac/io/data/formats/table_reader.h"
 
 namespace linac::data {
@@ -18,8 +20,16 @@ struct BatchInHand {
   int64_t first = 0;  // number of its first event in the file, for messages
 };
 
+/// How a column of this type is stored.
+StoredColumn stored_as(const arrow::DataType& type);
+
 /// next() hands out `hand->batch`. Data error for a column that is not there, or holds no numbers. `hand` outlives it.
 std::unique_ptr<TableReader> open_batch_table(const std::string& name, const std::shared_ptr<arrow::Schema>& schema,
                                               const std::vector<WantedColumn>& columns, const BatchInHand* hand);
+
+/// The batches of a file from its first event on. Column i of them is columns[i], stored as stored[i] says, and fits
+/// but for what only its events tell.
+std::unique_ptr<TableReader> table_of(std::unique_ptr<BatchReader> batches, const std::string& name,
+                                      std::vector<WantedColumn> columns, std::vector<StoredColumn> stored);
 
 }  // namespace linac::data

@@ -1,0 +1,249 @@
+// Trees and RNTuples of ROOT files: columns by their names, with the tree's name before where a file has several.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <numeric>
+#include <optional>
+#include <ranges>
+
+#include "linac/base/base/error.h"
+#include "linac/base/base/plural.h"
+#include "linac/io/data/formats/batches/batch_table.h"
+#include "linac/io/data/formats/root_file.h"
+#include "linac/io/root/table.h"
+
+namespace linac::data {
+namespace {
+
+constexpr double kBlockBytes = 4 << 20;
+constexpr int64_t kBlockEventsMax = 16384, kTrainingEventsMax = 4096;
+
+std::shared_ptr<arrow::DataType> type_named(const std::string& name) {
+  static const std::pair<const char*, std::shared_ptr<arrow::DataType>> kTypes[] = {
+      {"bool", arrow::boolean()},  {"int8", arrow::int8()},      {"uint8", arrow::uint8()},
+      {"int16", arrow::int16()},   {"uint16", arrow::uint16()},  {"int32", arrow::int32()},
+      {"uint32", arrow::uint32()}, {"int64", arrow::int64()},    {"uint64", arrow::uint64()},
+      {"float", arrow::float32()}, {"double", arrow::float64()}, {"float16", arrow::float16()},
+      {"text", arrow::utf8()}};
+  for (const auto& [known, type] : kTypes)
+    if (name == known) return type;
+  LINAC_CHECK(!"a type of ROOT's without a form in a batch");
+  return nullptr;
+}
+
+/// The tables of a file.
+class RootTables {
+ public:
+  struct Column {
+    const root::Table* table;
+    size_t place;
+    const root::ColumnInfo& info() const { return table->columns()[place]; }
+  };
+
+  explicit RootTables(const SourcePtr& source) : tables_(root::tables_of(open_root_file(source))) {}
+
+  const std::vector<std::unique_ptr<root::Table>>& all() const { return tables_; }
+  int64_t most_events() const {
+    return std::ranges::max(tables_ | std::views::transform([](const auto& table) { return table->events(); }));
+  }
+  /// With the table's name, where there are several.
+  std::string full_name(const Column& column) const {
+    return tables_.size() == 1 ? column.info().name : column.table->name() + "/" + column.info().name;
+  }
+  std::vector<Column> columns() const {
+    std::vector<Column> columns;
+    for (const auto& table : tables_)
+      for (size_t i = 0; i < table->columns().size(); ++i) columns.push_back({table.get(), i});
+    return columns;
+  }
+  /// Data error of `where` and `file` for one that is not there.
+  Column find(const std::string& name, const std::string& file, const char* where) const {
+    std::vector<std::string> found;
+    for (const Column& column : columns()) {
+      found.push_back(full_name(column));
+      if (name == found.back() || name == column.table->name() + "/" + column.info().name) return column;
+    }
+    refuse_missing(file, name, found, where);
+  }
+
+ private:
+  std::vector<std::unique_ptr<root::Table>> tables_;
+};
+
+enum class Values { kAsStored, kForTraining };  // those for training are float32
+
+class RootBatches : public BatchReader {
+ public:
+  RootBatches(std::shared_ptr<const RootTables> tables, Values values) : tables_(std::move(tables)), values_(values) {}
+
+  void add(const std::string& name, const RootTables::Column& column) {
+    const root::ColumnInfo& info = column.info();
+    columns_.push_back({&info, column.table->reader(column.place)});
+    const bool floats = values_ == Values::kForTraining && !info.is_text;
+    columns_.back().type = floats ? arrow::float32() : type_named(info.type);
+    auto type = fixed_type(info.extents, columns_.back().type);
+    for (int i = 0; i < info.lists; ++i) type = arrow::list(type);
+    fields_.push_back(arrow::field(name, type));
+  }
+
+  /// All columns are there.
+  void begin(int64_t events, const EventRange& range) {
+    schema_ = arrow::schema(fields_);
+    events_ = events;
+    double most = 1, all = 1;
+    for (const Column& column : columns_) {
+      most = std::max(most, column.info->bytes_an_event);
+      all += column.info->bytes_an_event;
+    }
+    const bool training = values_ == Values::kForTraining;
+    block_events_ = std::clamp(static_cast<int64_t>(kBlockBytes / (training ? most : all)), int64_t{1},
+                               training ? kTrainingEventsMax : kBlockEventsMax);
+    next_ = range.first;
+    end_ = range.count < 0 ? events_ : range.first + range.count;
+  }
+
+  int64_t events() const override { return events_; }
+
+  std::shared_ptr<arrow::RecordBatch> next() override {
+    const int64_t count = std::min(block_events_, end_ - next_);
+    if (count <= 0) return nullptr;
+    arrow::ArrayVector arrays;
+    for (const Column& column : columns_) arrays.push_back(read(column, count));
+    next_ += count;
+    return arrow::RecordBatch::Make(schema_, count, arrays);
+  }
+
+ private:
+  struct Column {
+    const root::ColumnInfo* info = nullptr;
+    std::unique_ptr<root::ColumnReader> reader;
+    std::shared_ptr<arrow::DataType> type = {};  // of a value
+  };
+
+  std::shared_ptr<arrow::Array> read(const Column& column, int64_t count) const {
+    root::Block block;
+    block.as_stored = values_ == Values::kAsStored;
+    column.reader->read(next_, count, block);
+    const root::ColumnInfo& info = *column.info;
+    if (info.is_text) return texts_of(block.texts, true);
+    auto bytes = block.as_stored ? arrow::Buffer::FromVector(std::move(block.stored))
+                                 : arrow::Buffer::FromVector(std::move(block.values));
+    auto array = fixed_of(info.extents, numbers_of(column.type, std::move(bytes)));
+    if (info.lists == 2) array = lists_of(block.inner, array);
+    return info.lists > 0 ? lists_of(block.outer, array) : array;
+  }
+
+  const std::shared_ptr<const RootTables> tables_;
+  const Values values_;
+  std::vector<Column> columns_;
+  arrow::FieldVector fields_;
+  int64_t events_ = 0, next_ = 0, end_ = 0, block_events_ = 1;
+};
+
+/// Whether the events of a column can be those that are wanted; the lengths of lists are seen when they are read.
+void need_fit(const std::string& name, const WantedColumn& wanted, const root::ColumnInfo& info) {
+  const std::vector<int64_t>& extents = info.extents;
+  if (info.is_text || wanted.any_form) return;
+  const bool fits = info.lists == 0   ? extents.size() < 2 || rows_fit(wanted, std::span(extents).subspan(1))
+                    : info.lists == 1 ? extents.empty() || rows_fit(wanted, extents)
+                                      : true;
+  if (!fits) refuse_column(name, wanted, info.words());
+  if (info.lists > 0) return;
+  const int64_t values = std::accumulate(extents.begin(), extents.end(), int64_t{1}, std::multiplies<>());
+  rows_of_list(name, wanted, static_cast<uint64_t>(values), -1);
+}
+
+void need_readable(const std::string& name, const WantedColumn& wanted, const root::ColumnInfo& info) {
+  if (!info.refused.empty()) {
+    throw data_error(
+        fmt::format("[root] {}: column '{}' is not read ({}); name another one, or write it as numbers "
+                    "or lists of numbers",
+                    name, wanted.name, info.refused));
+  }
+  if (wanted.exact) {
+    throw data_error(
+        fmt::format("[root] {}: column '{}' is named in a formula or a key (data.filter, define, lists, split), and "
+                    "these do not read ROOT files: write it as Parquet (linac data convert)",
+                    name, wanted.name));
+  }
+  if (info.is_text && !wanted.texts) refuse_texts(name, wanted.name, info.words());
+}
+
+std::shared_ptr<const RootTables> tables_with_events(const SourcePtr& source) {
+  auto tables = std::make_shared<const RootTables>(source);
+  if (!tables->all().empty()) return tables;
+  throw data_error(
+      fmt::format("[root] {}: no tree and no RNTuple in it; name a file that holds events", source->url()));
+}
+
+}  // namespace
+
+TableContents root_contents(const SourcePtr& source) {
+  const auto tables = tables_with_events(source);
+  TableContents contents{.format = {}, .events = tables->most_events(), .columns = {}};
+  for (const RootTables::Column& column : tables->columns()) {
+    const int64_t events = column.table->events();
+    const std::string of = events == contents.events ? "" : fmt::format(" ({})", plural(events, "event"));
+    contents.names.push_back(tables->full_name(column));
+    contents.columns.push_back(contents.names.back() + " " + column.info().words() + of);
+    if (column.info().is_text) contents.of_texts.push_back(contents.names.back());
+  }
+  return contents;
+}
+
+std::unique_ptr<TableReader> open_root_table(const SourcePtr& source, const std::vector<WantedColumn>& columns) {
+  const auto tables = tables_with_events(source);
+  const std::string& name = source->url();
+  auto batches = std::make_unique<RootBatches>(tables, Values::kForTraining);
+  std::vector<StoredColumn> stored;
+  std::optional<int64_t> events;
+  for (const WantedColumn& wanted : columns) {
+    const RootTables::Column column = tables->find(wanted.name, name, "root");
+    const root::ColumnInfo& info = column.info();
+    need_readable(name, wanted, info);
+    if (!events) events = column.table->events();
+    if (column.table->events() != *events)
+      throw data_error(fmt::format("[root] {}: '{}' holds {} but '{}' holds {}; name columns of one tree", name,
+                                   wanted.name, plural(column.table->events(), "event"), columns.front().name,
+                                   plural(*events, "event")));
+    need_fit(name, wanted, info);
+    stored.push_back({.words = info.words(),
+                      .is_number = info.is_text || (info.lists == 0 && info.extents.empty()),
+                      .is_text = info.is_text});
+    batches->add(wanted.name, column);
+  }
+  batches->begin(events.value_or(tables->most_events()), {});
+  return table_of(std::move(batches), name, columns, std::move(stored));
+}
+
+std::unique_ptr<BatchReader> open_root_batches(const SourcePtr& source, const BatchColumns& columns,
+                                               const EventRange& range, const RecordMarks* /*marks*/) {
+  const auto tables = std::make_shared<const RootTables>(source);
+  const std::string& name = source->url();
+  std::vector<std::string> names = columns.names;
+  if (names.empty()) {
+    if (tables->all().size() != 1)
+      throw data_error(fmt::format("[root] {}: it holds {} trees or RNTuples; name columns of one (--columns)", name,
+                                   tables->all().size()));
+    for (const RootTables::Column& column : tables->columns()) names.push_back(column.info().name);
+  }
+  auto batches = std::make_unique<RootBatches>(tables, Values::kAsStored);
+  std::optional<int64_t> events;
+  for (const std::string& one : names) {
+    const RootTables::Column column = tables->find(one, name, "data");
+    if (!column.info().refused.empty()) refuse_form(name, one, column.info().refused);
+    if (!events) events = column.table->events();
+    if (column.table->events() != *events)
+      throw data_error(
+          fmt::format("[root] {}: '{}' holds {} events and the columns before it {}; name columns of "
+                      "one tree (--columns)",
+                      name, one, column.table->events(), *events));
+    batches->add(one, column);
+  }
+  batches->begin(events.value_or(0), range);
+  return batches;
+}
+
+}  // namespace linac::data
