@@ -63,7 +63,10 @@ class Trainer {
         return;
       } catch (const Error& error) {
         if (error.code() != ErrorCode::kPeerLost) throw;
-        if (std::exchange(half_changed_, false)) std::swap(state_.networks, before_);
+        if (std::exchange(half_changed_, false)) {
+          std::swap(state_.networks, before_);
+          std::swap(state_.exchange, exchange_before_);
+        }
         left_at_ = Clock::now();
         left_because_ = error.what();
         here = group_.next_view(error.what());
@@ -179,6 +182,7 @@ class Trainer {
   void remember_networks() {
     if (!group_.may_change() || loop_->changes_at_once()) return;
     before_ = state_.networks;
+    exchange_before_ = state_.exchange;
     half_changed_ = true;
   }
 
@@ -349,6 +353,7 @@ class Trainer {
   int64_t steps_per_epoch_ = 0;
   TrainState state_;
   std::vector<Network> before_;         // of the step's begin, while they are half changed
+  ExchangeState exchange_before_;       // likewise
   std::optional<TrainState> good_;      // that a rollback returns to
   std::optional<RecordKeeper> record_;  // once the loop is made
   std::optional<StepRecord> last_step_;

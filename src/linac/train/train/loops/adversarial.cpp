@@ -119,7 +119,7 @@ int64_t AdversarialLoop::steps_with(const std::string& loss, int64_t epoch, int6
 }
 
 void AdversarialLoop::seek(const TrainState& state) {
-  update_.take_place();
+  update_.take_place(state);
   input_.seek(state, update_.owned());
   place_ = state.input;
   ahead_.reset();

@@ -241,7 +241,7 @@ TrainState FitLoop::initial_state() const {
 }
 
 void FitLoop::seek(const TrainState& state) {
-  update_.take_place();
+  update_.take_place(state);
   input_.seek(state, update_.owned());
 }
 
