@@ -23,7 +23,7 @@
 #include "linac/train/train/exchange/exchange.h"
 #include "linac/train/train/exchange/replica_devices.h"
 #include "linac/train/train/loops/computing.h"
-#include "linac/train/train/loops/loop.h"
+#include "linac/train/train/loops/loop_steps.h"
 
 namespace linac::train {
 

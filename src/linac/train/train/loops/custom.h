@@ -13,7 +13,7 @@
 
 namespace linac::train {
 
-class CustomLoop : public Loop {
+class CustomLoop : public LoopSteps, public LoopData, public LoopWords {
  public:
   CustomLoop(const job::Job& job, std::shared_ptr<const plugin::Library> library, comm::Group& group,
              const Computing& computing, PhaseClock& clock);

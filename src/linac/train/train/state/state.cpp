@@ -127,7 +127,8 @@ void set_position(const std::string& text, const std::string& where, TrainState&
     const nlohmann::json position = nlohmann::json::parse(text);
     set_from(position, where, state);
     state.exchange = {};
-    for (const auto& [name, size] : position.value("exchange", nlohmann::json::object()).items())
+    const nlohmann::json shared = position.value("exchange", nlohmann::json::object());
+    for (const auto& [name, size] : shared.items())
       state.exchange.shared[name].resize(size.get<size_t>());
   } catch (const nlohmann::json::exception& error) {
     throw data_error(fmt::format("[checkpoint] {}: not the position of a training ({})", where, error.what()));
