@@ -35,13 +35,13 @@ struct Tried {
 };
 
 // One replica's step, as every worker would do it.
-Tried one_step(train::Loop& loop, double learning_rate, const train::PhaseClock& clock) {
+Tried one_step(const train::Loop& loop, double learning_rate, const train::PhaseClock& clock) {
   Tried tried{.result = {}, .base_gib = peak_rss_mib() / 1024};
-  train::TrainState state = loop.initial_state();
-  loop.seek(state);
+  train::TrainState state = loop.steps->initial_state();
+  loop.steps->seek(state);
   const auto begin = train::PhaseClock::now();
   const double waited = clock[train::TimePhase::kInput].wall;
-  tried.result = loop.step(state, learning_rate, train::StopWish::kNone, [] {});
+  tried.result = loop.steps->step(state, learning_rate, train::StopWish::kNone, [] {});
   tried.seconds = train::PhaseClock::now().wall - begin.wall - (clock[train::TimePhase::kInput].wall - waited);
   tried.replica_gib = std::max(0.0, peak_rss_mib() / 1024 - tried.base_gib);
   if (tried.result.health == train::Health::kGood) return tried;
@@ -54,14 +54,14 @@ Tried one_step(train::Loop& loop, double learning_rate, const train::PhaseClock&
 
 void print_model(const train::Loop& loop) {
   fmt::print("model\n");
-  for (const graph::Graph* graph : loop.graphs()) {
+  for (const graph::Graph* graph : loop.steps->graphs()) {
     const double flop = graph::forward_flop(*graph);
     fmt::print("  {:<14} {:>9} parameters ({} trained){}\n", graph->name, graph::count_weights(*graph, false),
                graph::count_weights(*graph, true),
-               flop > 0 ? fmt::format(", {:.4g} GFLOP forward for one of the {}", flop / 1e9, loop.unit()) : "");
+               flop > 0 ? fmt::format(", {:.4g} GFLOP forward for one of the {}", flop / 1e9, loop.words->unit()) : "");
   }
-  fmt::print("  a training step: {}\n", loop.cost());
-  if (const std::string start = loop.start(); !start.empty()) fmt::print("  goes on from {}\n", start);
+  fmt::print("  a training step: {}\n", loop.words->cost());
+  if (const std::string start = loop.words->start(); !start.empty()) fmt::print("  goes on from {}\n", start);
   fmt::print("\n");
 }
 
@@ -70,12 +70,12 @@ int replicas_carried(const job::Job& job) {
 }
 
 void print_step(const job::Job& job, const train::Loop& loop, const Tried& tried) {
-  for (const train::Column& column : loop.columns()) {
+  for (const train::Column& column : loop.words->columns()) {
     if (const auto found = tried.result.losses.find(column.measure); found != tried.result.losses.end())
       fmt::print("  {:<12} {:.4f}\n", column.heading, found->second);
   }
   fmt::print("  {:.2f} s, {:.4g} {}/s on one core set of {} ({})\n", tried.seconds,
-             static_cast<double>(job.train.batch) / tried.seconds, loop.unit(), job.train.threads,
+             static_cast<double>(job.train.batch) / tried.seconds, loop.words->unit(), job.train.threads,
              kernels::to_string(kernels::best_isa()));
   fmt::print("  a worker needs {:.1f} GiB + {:.1f} GiB for each replica it computes side by side (it carries {})\n\n",
              tried.base_gib, tried.replica_gib, replicas_carried(job));
@@ -84,16 +84,16 @@ void print_step(const job::Job& job, const train::Loop& loop, const Tried& tried
 nlohmann::ordered_json to_json(const job::Job& job, const train::Loop& loop, const Tried& tried,
                                const DataLinks& links) {
   auto networks = nlohmann::ordered_json::array();
-  for (const graph::Graph* graph : loop.graphs())
+  for (const graph::Graph* graph : loop.steps->graphs())
     networks.push_back({{"name", graph->name},
                         {"parameters", graph::count_weights(*graph, false)},
                         {"trained", graph::count_weights(*graph, true)}});
   return {{"job", job.name},
           {"networks", networks},
-          {"goes_on_from", loop.start()},
-          {"train_events", loop.train_events()},
-          {"test_events", loop.test_events()},
-          {"steps_per_epoch", train::steps_per_epoch(job, loop.train_events())},
+          {"goes_on_from", loop.words->start()},
+          {"train_events", loop.data->train_events()},
+          {"test_events", loop.data->test_events()},
+          {"steps_per_epoch", train::steps_per_epoch(job, loop.data->train_events())},
           {"step_s", tried.seconds},
           {"events_per_s", static_cast<double>(job.train.batch) / tried.seconds},
           {"losses", train::to_json(tried.result.losses)},
@@ -118,22 +118,22 @@ void run_check(const CheckOptions& options) {
   whole.file.reset();
   if (!options.json) {
     fmt::print("job    {} ({})\n\n", job.name, options.job);
-    print_model(*loop);
-    if (options.explain) fmt::print("graphs, before and after the passes\n{}\n", loop->explain());
+    print_model(loop);
+    if (options.explain) fmt::print("graphs, before and after the passes\n{}\n", loop.words->explain());
   }
-  const std::vector<std::string> data = loop->describe_data();  // reads some of it
-  const std::string epoch = train::epoch_in_words(job, loop->train_events());
+  const std::vector<std::string> data = loop.data->describe_data();  // reads some of it
+  const std::string epoch = train::epoch_in_words(job, loop.data->train_events());
   if (!options.json) {
     fmt::print("data\n");
     for (const std::string& line : data) fmt::print("  {}\n", line);
     fmt::print("  {}\n\none step of one replica\n", epoch);
   }
-  DataLinks links = measure_links(job, *loop);
-  const Tried tried = one_step(*loop, job.train.optimizer.lr, clock);
-  if (!options.json) print_step(job, *loop, tried);
+  DataLinks links = measure_links(job, *loop.data);
+  const Tried tried = one_step(loop, job.train.optimizer.lr, clock);
+  if (!options.json) print_step(job, loop, tried);
   links.set_step(tried.seconds);
   if (options.json) {
-    fmt::print("{}\n", to_json(job, *loop, tried, links).dump(2));
+    fmt::print("{}\n", to_json(job, loop, tried, links).dump(2));
   } else {
     fmt::print("how fast the training events have to come\n");
     for (const std::string& line : describe(links)) fmt::print("  {}\n", line);

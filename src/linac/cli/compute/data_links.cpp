@@ -22,9 +22,9 @@ std::string gave_in_words(const storage::LinkRate& link) {
 }
 
 // What says nothing of its columns, or does not answer now, counts as read whole.
-double share_of(const train::Loop& loop, const storage::LinkRate& of_first) {
+double share_of(const train::LoopData& data, const storage::LinkRate& of_first) {
   if (of_first.is_remote && of_first.bytes == 0) return 1;
-  return answer_within(storage::kProbePatience, 1.0, loop.read_share());
+  return answer_within(storage::kProbePatience, 1.0, data.read_share());
 }
 
 // Which reads the number is for.
@@ -43,23 +43,23 @@ void DataLinks::set_step(double seconds) {
     if (bytes > 0) place.needed_per_s = needed_per_s * place.bytes / bytes;
 }
 
-DataLinks measure_links(const job::Job& job, const train::Loop& loop) {
+DataLinks measure_links(const job::Job& job, const train::LoopData& data) {
   DataLinks links{
       .step_events = job.train.batch * job.train.replicas, .as_it_goes = job.data.shuffle_window > 0, .places = {}};
-  const nlohmann::json files = loop.data().at("train");
+  const nlohmann::json files = data.data().at("train");
   std::vector<std::string> urls;
   for (const nlohmann::json& file : files) urls.push_back(file.at("url"));
   for (storage::LinkRate& link : storage::probe_links(urls)) links.places.push_back({.link = std::move(link)});
   if (links.places.empty()) return links;
 
-  const double share = share_of(loop, links.places.front().link);
+  const double share = share_of(data, links.places.front().link);
   for (const nlohmann::json& file : files) {
     const std::string place = storage::place_of(file.at("url"));
     const double bytes = share * file.at("bytes").get<double>();
     std::ranges::find_if(links.places, [&](const auto& one) { return one.link.place == place; })->bytes += bytes;
     links.bytes += bytes;
   }
-  links.event_bytes = links.bytes / static_cast<double>(std::max<int64_t>(1, loop.train_events()));
+  links.event_bytes = links.bytes / static_cast<double>(std::max<int64_t>(1, data.train_events()));
   const bool comes_over_links = std::ranges::any_of(links.places, [](const auto& one) { return one.link.is_remote; });
   links.in_each_epoch =
       comes_over_links && links.as_it_goes && links.bytes > static_cast<double>(storage::cache_bytes_max());

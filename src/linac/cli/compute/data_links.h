@@ -8,7 +8,7 @@
 
 #include "linac/base/job/job.h"
 #include "linac/io/storage/link_probe.h"
-#include "linac/train/train/loops/loop.h"
+#include "linac/train/train/loops/loop_data.h"
 
 namespace linac::cli {
 
@@ -34,7 +34,7 @@ struct DataLinks {
 /// Reads from each place of other hosts for a few seconds at most (io/storage/link_probe.h); nothing of this host.
 /// Before the loop's first seek(): from there on it may read ahead over the same links. Throws nothing because of a
 /// link. What is needed is not known before set_step().
-DataLinks measure_links(const job::Job& job, const train::Loop& loop);
+DataLinks measure_links(const job::Job& job, const train::LoopData& data);
 
 /// For people; a line each.
 std::vector<std::string> describe(const DataLinks& links);

@@ -24,7 +24,7 @@ void print_job_data(const std::string& job_file, bool as_json) {
   train::PhaseClock clock;
   const auto loop = train::make_loop(lone, *group, 1, clock, whole.file.get());
   if (as_json) {
-    nlohmann::json data = loop->data();
+    nlohmann::json data = loop.data->data();
     if (whole.job.model.kind() != job::CustomSettings::kKind) {
       const train::JobOrder order = train::order_of(whole.job);
       data["order"] = {{"kind", order.window > 0 ? "windowed" : "exact"}, {"window", order.window}, {"why", order.why}};
@@ -32,8 +32,8 @@ void print_job_data(const std::string& job_file, bool as_json) {
     fmt::print("{}\n", data.dump(2));
     return;
   }
-  for (const std::string& line : loop->describe_data()) fmt::print("{}\n", line);
-  fmt::print("{}\n", train::epoch_in_words(whole.job, loop->train_events()));
+  for (const std::string& line : loop.data->describe_data()) fmt::print("{}\n", line);
+  fmt::print("{}\n", train::epoch_in_words(whole.job, loop.data->train_events()));
 }
 
 data::Transform transform_of_job(const std::string& job_file, bool need_key) {

@@ -49,9 +49,9 @@ plan::Step planned_step(const std::string& file, std::vector<std::string> overri
   const auto group = comm::make_lone_group();
   train::PhaseClock clock;
   const auto loop = train::make_loop(job, *group, 1, clock, whole.file.get());
-  const train::TrainState state = loop->initial_state();
-  const auto graphs = loop->graphs();
-  const auto updates = loop->updates(state, replicas);
+  const train::TrainState state = loop.steps->initial_state();
+  const auto graphs = loop.steps->graphs();
+  const auto updates = loop.steps->updates(state, replicas);
   const int at_once = replicas_at_once(job), waves = (replicas + at_once - 1) / at_once;
   // Each takes as long as any other.
   const double all_s = step_s / static_cast<double>(updates.size()), update_s = all_s / waves;

@@ -1,6 +1,6 @@
 #pragma once
 // What train/plan/scaling.h needs to know of a job: the messages of its updates, as the loop tells them
-// (train/train/loops/loop.h), with the times at which they are there.
+// (train/train/loops/loop_steps.h), with the times at which they are there.
 
 #include <string>
 #include <vector>

@@ -4,8 +4,8 @@
 //
 //   T(N) = compute + sum over the updates of exposed(N)
 //
-// An update's buckets (train/train/loops/loop.h, UpdateOutline) travel one after the other. Each leaves when it is
-// there and the one before it has arrived; it is there `left_s` before the host's last replica is computed. What
+// An update's buckets (train/train/loops/loop_steps.h, UpdateOutline) travel one after the other. Each leaves when it
+// is there and the one before it has arrived; it is there `left_s` before the host's last replica is computed. What
 // travels up to that moment is hidden: by the backward pass of the last replica, and by what the hosts do besides that
 // needs none of it (the 3DGAN's look ahead, train/train/loops/adversarial.h).
 //

@@ -17,6 +17,7 @@
 #include "linac/train/train/input/input.h"
 #include "linac/train/train/loops/loop.h"
 #include "linac/train/train/monitor.h"
+#include "linac/train/train/record/account.h"
 #include "linac/train/train/record/record_keeper.h"
 #include "linac/train/train/schedule.h"
 #include "linac/train/train/state/share_state.h"
@@ -46,14 +47,14 @@ class Trainer {
   void run() {
     loop_ = make_loop(job_, group_, options_.computing, clock_, read_.get());
     read_.reset();
-    agreed_ = what_must_agree(job_, loop_->data());
-    steps_per_epoch_ = steps_per_epoch(job_, loop_->train_events());
-    record_.emplace(job_, group_, *loop_, clock_, steps_per_epoch_,
+    agreed_ = what_must_agree(job_, loop_.data->data());
+    steps_per_epoch_ = steps_per_epoch(job_, loop_.data->train_events());
+    record_.emplace(job_, group_, loop_, clock_, steps_per_epoch_,
                     RecordKeeper::Settings{.folder = options_.folder,
                                            .started_in = options_.started_in,
                                            .name = options_.name,
                                            .concurrency = options_.computing.replicas_at_a_time});
-    state_ = loop_->initial_state();
+    state_ = loop_.steps->initial_state();
     bool here = options_.joins ? group_.next_view("") : true;
     while (here) {
       try {
@@ -63,7 +64,10 @@ class Trainer {
         return;
       } catch (const Error& error) {
         if (error.code() != ErrorCode::kPeerLost) throw;
-        if (std::exchange(half_changed_, false)) std::swap(state_.networks, before_);
+        if (std::exchange(half_changed_, false)) {
+          std::swap(state_.networks, before_);
+          std::swap(state_.exchange, exchange_before_);
+        }
         left_at_ = Clock::now();
         left_because_ = error.what();
         here = group_.next_view(error.what());
@@ -87,7 +91,7 @@ class Trainer {
   bool tells() const { return group_.rank() == 0; }
   bool finished() const {
     return state_.epoch >= job_.train.epochs ||
-           stopped_early(job_.train.early_stopping, state_.history, loop_->loss_name());
+           stopped_early(job_.train.early_stopping, state_.history, loop_.words->loss_name());
   }
   bool limit_reached() const { return job_.train.max_steps > 0 && state_.global_step >= job_.train.max_steps; }
 
@@ -125,7 +129,7 @@ class Trainer {
     record_->take_over(founding, state_, last_step_);
     if (!group_.commit(moment_of(state_))) throw left("the view was left before it began");
     took_part_ = true;
-    loop_->seek(state_);
+    loop_.steps->seek(state_);
     const double without_view_s = std::chrono::duration<double>(Clock::now() - left_at_).count();
     record_->view(state_, std::exchange(left_because_, ""), without_view_s);
   }
@@ -177,28 +181,29 @@ class Trainer {
 
   // A step that the group does not finish is done again from here.
   void remember_networks() {
-    if (!group_.may_change() || loop_->changes_at_once()) return;
+    if (!group_.may_change() || loop_.steps->changes_at_once()) return;
     before_ = state_.networks;
+    exchange_before_ = state_.exchange;
     half_changed_ = true;
   }
 
   // False if the step led to a rollback.
   bool one_step() {
     const double rate = learning_rate(job_.train, state_.epoch, state_.step, steps_per_epoch_, state_.rollbacks) *
-                        plateau_factor(job_.train.schedule.plateau, state_.history, loop_->loss_name());
+                        plateau_factor(job_.train.schedule.plateau, state_.history, loop_.words->loss_name());
     comm::Moment behind = moment_of(state_);
     ++behind.steps;
     remember_networks();
     const double begun = clock_[TimePhase::kCompute].wall;
     wish_ = wish_of(stop_signal());
-    const StepResult result = loop_->step(state_, rate, wish_, [&] { arrive(behind); });
+    const StepResult result = loop_.steps->step(state_, rate, wish_, [&] { arrive(behind); });
     if (result.health != Health::kGood) {
       collapse(result);
       return false;
     }
-    if (!loop_->changes_at_once()) arrive(behind);
+    if (!loop_.steps->changes_at_once()) arrive(behind);
     for (const auto& [name, value] : result.losses) state_.epoch_sums[name] += value;
-    state_.input = loop_->input_place();
+    state_.input = loop_.steps->input_place();
     ++state_.step;
     ++state_.global_step;
     give_account(clock_[TimePhase::kCompute].wall - begun);
@@ -207,7 +212,7 @@ class Trainer {
         result.stop_requested || (result.leaving > 0 && group_.size() - result.leaving < job_.distribution.workers_min);
     some_leave_ = result.leaving > 0;
     next_view_wanted_ = result.next_view_wanted;
-    last_step_ = {state_.epoch, state_.step, state_.global_step, loop_->reported(result.losses), rate};
+    last_step_ = {state_.epoch, state_.step, state_.global_step, loop_.words->reported(result.losses), rate};
     record_->step(*last_step_);
     return true;
   }
@@ -258,18 +263,19 @@ class Trainer {
     ++behind.epochs;
     EpochRecord record{.epoch = state_.epoch, .train = state_.epoch_sums, .test = {}};
     for (auto& [name, value] : record.train)
-      value /= static_cast<double>(loop_->steps_with(name, state_.epoch, steps_per_epoch_));
-    record.train = loop_->reported(std::move(record.train));
+      value /= static_cast<double>(loop_.words->steps_with(name, state_.epoch, steps_per_epoch_));
+    record.train = loop_.words->reported(std::move(record.train));
     std::optional<TestResult> tested;
-    if (loop_->test_events() > 0) {
+    if (loop_.data->test_events() > 0) {
       record_->announce_test(state_);
       const bool due = job_.validate.every_epochs > 0 && (state_.epoch + 1) % job_.validate.every_epochs == 0;
-      tested = loop_->test(state_, due ? Figures::kWanted : Figures::kNone);
+      tested = loop_.steps->test(state_, due ? Figures::kWanted : Figures::kNone);
       record.test = tested->losses;
       record.physics = tested->physics;
     }
-    const double value = monitored(record, job_.checkpoint.best_by, loop_->loss_name());
-    const job::Better direction = direction_of(job_.checkpoint.best_by, job_.checkpoint.best_mode, loop_->loss_name());
+    const double value = monitored(record, job_.checkpoint.best_by, loop_.words->loss_name());
+    const job::Better direction =
+        direction_of(job_.checkpoint.best_by, job_.checkpoint.best_mode, loop_.words->loss_name());
     const bool best = std::isfinite(value) && (state_.best_epoch < 0 || better(direction, value, state_.best_value));
     arrive(behind);
     state_.history.push_back(record);
@@ -326,7 +332,7 @@ class Trainer {
           where, state_.epoch + 1, state_.step, job_.train.collapse.lr_factor));
     }
     record_->rolled_back(state_, what, where);
-    loop_->seek(state_);
+    loop_.steps->seek(state_);
   }
 
   // The phase clocks of all workers.
@@ -344,11 +350,12 @@ class Trainer {
   const TrainingOptions options_;
   std::shared_ptr<const trained::KerasFile> read_;  // until the loop is made
   PhaseClock clock_;
-  std::unique_ptr<Loop> loop_;
+  Loop loop_;
   nlohmann::json agreed_;  // what_must_agree()
   int64_t steps_per_epoch_ = 0;
   TrainState state_;
   std::vector<Network> before_;         // of the step's begin, while they are half changed
+  ExchangeState exchange_before_;       // likewise
   std::optional<TrainState> good_;      // that a rollback returns to
   std::optional<RecordKeeper> record_;  // once the loop is made
   std::optional<StepRecord> last_step_;
@@ -366,7 +373,7 @@ void check_job(const job::Job& job, const trained::KerasFile* read) {
   models::need_device(numerics_of(job).device);
   const auto group = comm::make_lone_group();
   PhaseClock clock;
-  steps_per_epoch(job, make_loop(job, *group, 1, clock, read)->train_events());
+  steps_per_epoch(job, make_loop(job, *group, 1, clock, read).data->train_events());
 }
 
 void run_training(const job::Job& job, comm::Group& group, const TrainingOptions& options,

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "linac/train/train/exchange/message.h"
-#include "linac/train/train/loops/loop.h"
+#include "linac/train/train/loops/loop_steps.h"
 
 namespace linac::train {
 

@@ -1,6 +1,6 @@
 #pragma once
 // How far the replicas of this worker are with the buckets of an update: where computing (compute.h) and exchange
-// (synchronous.h) meet.
+// (exchange.h) meet.
 
 #include <condition_variable>
 #include <functional>

@@ -1,6 +1,6 @@
 #pragma once
 // The devices of a worker that has several: which one computes which replica, with weights that lie there, and where
-// the worker's part of the sum is added. What of it computing (compute.h) and exchange (synchronous.h) use is
+// the worker's part of the sum is added. What of it computing (compute.h) and exchange (exchange.h) use is
 // thread-safe; the rest is for one thread.
 
 #include <memory>

@@ -7,16 +7,18 @@
 
 namespace linac::train {
 
-ReplicaUpdate::ReplicaUpdate(const job::Job& job, comm::Group& group, const Computing& computing, PhaseClock& clock)
+ReplicaUpdate::ReplicaUpdate(const job::Job& job, comm::Group& group, const Computing& computing, PhaseClock& clock,
+                             MakeExchange exchange)
     : job_(job),
       group_(group),
       devices_(computing.devices ? std::optional<ReplicaDevices>(std::in_place, computing.devices) : std::nullopt),
       compute_(job, computing.replicas_at_a_time, devices_ ? &*devices_ : nullptr),
-      exchange_(job, group, devices_ ? &*devices_ : nullptr),
+      exchange_(exchange(job, group, devices_ ? &*devices_ : nullptr)),
       clock_(clock) {}
 
-void ReplicaUpdate::take_place() {
-  exchange_.take_place();
+void ReplicaUpdate::take_place(const TrainState& state) {
+  exchange_->take_place();
+  exchange_->restore(state.exchange);
   if (devices_)
     devices_->take_place(comm::replicas_of(group_.view(), group_.rank(), job_.train.replicas), job_.train.replicas);
 }
@@ -38,7 +40,7 @@ void ReplicaUpdate::sum_chunks(int64_t chunks, const std::function<AlignedFloats
     for (int64_t chunk = owned()[index]; chunk < chunks; chunk += job_.train.replicas) mine.push_back(chunk);
     messages[index] = share(mine);
   });
-  exchange_.sum(messages, total);
+  exchange_->sum(messages, total);
 }
 
 bool ReplicaUpdate::run(const std::string& prefix, const std::vector<std::string>& losses, TrainState& state,
@@ -47,7 +49,7 @@ bool ReplicaUpdate::run(const std::string& prefix, const std::vector<std::string
   Network& network = state.networks[number];
   std::vector<Message> messages(owned().size(), Message(network.parameters, losses.size()));
   Message total(network.parameters, losses.size());
-  const std::vector<Bucket> buckets = SynchronousExchange::cut(network.parameters, total);
+  const std::vector<Bucket> buckets = exchange_->cut(network.parameters, total);
   ReplicaProgress progress(network.parameters.trainable_layout, buckets, messages.size(), side.tasks);
   const Wishes wishes{
       .stop = wish == StopWish::kStop, .leave = wish == StopWish::kLeave, .next_view = group_.wants_next_view()};
@@ -57,10 +59,11 @@ bool ReplicaUpdate::run(const std::string& prefix, const std::vector<std::string
   bool applied = false;
   PhaseClock::Seconds summed, updated;
   try {
-    exchange_.sum(buckets, messages, progress, total);
+    exchange_->sum(buckets, messages, progress, total);
     summed = PhaseClock::now();
     applied = !progress.has_failed() &&
               apply_update(total, prefix, losses, job_.train.replicas, learning_rate, network, result, before_change);
+    if (applied) state.exchange = exchange_->state();
     updated = PhaseClock::now();
   } catch (...) {
     compute_.break_off(progress);
@@ -78,9 +81,9 @@ UpdateOutline ReplicaUpdate::outline(const std::string& phase, const TrainState&
                                      bool leaves_early) const {
   const graph::Parameters& parameters = state.networks[network].parameters;
   UpdateOutline outline{.phase = phase, .network = network, .parts = {}, .leaves_early = leaves_early};
-  const std::vector<Bucket> buckets = SynchronousExchange::cut(parameters, Message(parameters, losses));
+  const std::vector<Bucket> buckets = exchange_->cut(parameters, Message(parameters, losses));
   for (const Bucket& bucket : buckets)
-    outline.parts.push_back({bucket.begin, SynchronousExchange::bytes(job_, bucket, &bucket == &buckets.back())});
+    outline.parts.push_back({bucket.begin, exchange_->bytes(bucket, &bucket == &buckets.back())});
   return outline;
 }
 

@@ -2,7 +2,7 @@
 // One update of one network from the contributions of all replicas, in three parts of which each has its own header:
 //
 //   compute   the replicas of this worker, side by side on threads               exchange/compute.h
-//   exchange  their messages and those of the other workers become one sum,      exchange/synchronous.h
+//   exchange  their messages and those of the other workers become one sum,      exchange/exchange.h
 //             bucket by bucket while the rest is still computed
 //   apply     the sum changes the network, alike everywhere                      exchange/apply.h
 //
@@ -10,6 +10,7 @@
 // are put together, and their times told apart; and sums of what the replicas find in a test. Used from one thread.
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -19,23 +20,25 @@
 #include "linac/base/job/job.h"
 #include "linac/train/comm/group.h"
 #include "linac/train/train/exchange/compute.h"
+#include "linac/train/train/exchange/exchange.h"
 #include "linac/train/train/exchange/replica_devices.h"
-#include "linac/train/train/exchange/synchronous.h"
 #include "linac/train/train/loops/computing.h"
-#include "linac/train/train/loops/loop.h"
+#include "linac/train/train/loops/loop_steps.h"
 
 namespace linac::train {
 
 class ReplicaUpdate {
  public:
-  ReplicaUpdate(const job::Job& job, comm::Group& group, const Computing& computing, PhaseClock& clock);
+  ReplicaUpdate(const job::Job& job, comm::Group& group, const Computing& computing, PhaseClock& clock,
+                MakeExchange exchange = exchange_named(kSynchronous));
 
-  /// Takes the replicas over that this worker carries in the group's view. Before the first use, and in each new view.
-  void take_place();
+  /// Takes the replicas over that this worker carries in the group's view, and goes on from state.exchange. Before the
+  /// first use, in each new view, and whenever the state has become another one.
+  void take_place(const TrainState& state);
 
-  /// Collective. Of state.networks[network]. `losses`: the names of Contribution::losses; with `prefix` they are the
-  /// names in `result`. False (and why, in `result`) if the network was left as it was. `before_change` is called when
-  /// nothing but the change itself is left; what it throws leaves the network as it was.
+  /// Collective. Of state.networks[network], and state.exchange with it. `losses`: the names of Contribution::losses;
+  /// with `prefix` they are the names in `result`. False (and why, in `result`) if the network was left as it was.
+  /// `before_change` is called when nothing but the change itself is left; what it throws leaves the network as it was.
   bool run(const std::string& prefix, const std::vector<std::string>& losses, TrainState& state, size_t network,
            double learning_rate, const ReplicaFunction& compute, StopWish wish, StepResult& result,
            const SideWork& side = {}, const std::function<void()>& before_change = {});
@@ -55,7 +58,7 @@ class ReplicaUpdate {
   RngKey key(const TrainState& state, int replica, int ahead = 0) const;
 
   comm::Group& group() { return group_; }
-  const std::vector<int>& owned() const { return exchange_.owned(); }  // replicas of this worker
+  const std::vector<int>& owned() const { return exchange_->owned(); }  // replicas of this worker
 
  private:
   void account(const PhaseClock::Seconds& begin, const PhaseClock::Seconds& summed, const PhaseClock::Seconds& updated,
@@ -65,7 +68,7 @@ class ReplicaUpdate {
   comm::Group& group_;
   std::optional<ReplicaDevices> devices_;  // of a worker with several
   ReplicaCompute compute_;
-  SynchronousExchange exchange_;
+  const std::unique_ptr<Exchange> exchange_;
   PhaseClock& clock_;
 };
 

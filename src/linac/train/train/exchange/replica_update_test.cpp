@@ -74,7 +74,7 @@ TEST(ReplicaUpdate, AppliesTheSumOnEveryWorker) {
       workers.emplace_back([&job, &group, tells = tells, devices = devices] {
         PhaseClock clock;
         ReplicaUpdate update(job, *group, with_devices(2, devices), clock);
-        update.take_place();
+        update.take_place(state_of(job));
         TrainState state = state_of(job);
         const graph::Layout layout = state.networks[0].parameters.trainable_layout;
         StepResult result;
@@ -103,7 +103,7 @@ TEST(ReplicaUpdate, ABrokenReplicaLeavesTheNetworkAsItWas) {
   const auto group = comm::make_lone_group();
   PhaseClock clock;
   ReplicaUpdate update(job, *group, 1, clock);
-  update.take_place();
+  update.take_place(state_of(job));
   TrainState state = state_of(job);
   StepResult result;
   EXPECT_FALSE(update.run(
@@ -136,7 +136,7 @@ TEST(ReplicaUpdate, ABrokenDeviceEndsTheUpdateWithItsName) {
   const auto group = comm::make_lone_group();
   PhaseClock clock;
   ReplicaUpdate update(job, *group, {2, std::make_shared<BrokenDevices>(2)}, clock);
-  update.take_place();
+  update.take_place(state_of(job));
   TrainState state = state_of(job);
   StepResult result;
   try {
@@ -160,7 +160,7 @@ TEST(ReplicaUpdate, WeightsOfAnUpdateLieOnTheReplicasDevice) {
   PhaseClock clock;
   auto devices = std::make_shared<devices::HostDeviceGroup>(2);
   ReplicaUpdate update(job, *group, {3, devices}, clock);
-  update.take_place();
+  update.take_place(state_of(job));
   TrainState state = state_of(job);
   const graph::Parameters& parameters = state.networks[0].parameters;
   for (int step = 0; step < 2; ++step) {

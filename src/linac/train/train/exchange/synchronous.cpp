@@ -20,12 +20,12 @@ void SynchronousExchange::take_place() {
   sum_.emplace(group_, job_.train.replicas);
 }
 
-std::vector<Bucket> SynchronousExchange::cut(const graph::Parameters& network, const Message& message) {
+std::vector<Bucket> SynchronousExchange::cut(const graph::Parameters& network, const Message& message) const {
   return make_buckets(network.trainable_layout, message.tail());
 }
 
-double SynchronousExchange::bytes(const job::Job& job, const Bucket& bucket, bool last) {
-  return static_cast<double>(bucket.size * (is_rounded(job, last) ? sizeof(uint16_t) : sizeof(float)));
+double SynchronousExchange::bytes(const Bucket& bucket, bool last) const {
+  return static_cast<double>(bucket.size * (is_rounded(job_, last) ? sizeof(uint16_t) : sizeof(float)));
 }
 
 void SynchronousExchange::sum(const std::vector<Bucket>& buckets, std::vector<Message>& messages,

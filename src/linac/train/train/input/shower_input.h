@@ -23,7 +23,7 @@ class ShowerInput {
   /// Opens the job's data.train and data.test. Errors as data::Dataset::open.
   explicit ShowerInput(const job::Job& job);
 
-  /// -1: not known (Loop::train_events()).
+  /// -1: not known (LoopData::train_events()).
   int64_t train_events() const { return windowed_ ? -1 : train_->size(); }
   /// With data.shuffle_window the first file alone.
   const data::Dataset& train() const { return *train_; }
@@ -32,7 +32,7 @@ class ShowerInput {
 
   double opened_s() const { return opened_s_; }
 
-  /// See Loop::data() and Loop::describe_data().
+  /// See LoopData::data() and LoopData::describe_data().
   nlohmann::json json() const;
   std::vector<std::string> describe() const;
   /// Of all training showers; with data.shuffle_window of those of all files that a training has read up to `place`,

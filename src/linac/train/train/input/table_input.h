@@ -26,7 +26,7 @@ class TableInput {
   /// no event on a side.
   TableInput(const job::Job& job, const std::vector<data::ColumnRequest>& columns);
 
-  /// -1: not known (Loop::train_events()).
+  /// -1: not known (LoopData::train_events()).
   int64_t train_events() const { return windowed_ ? windowed_->size() : train_->size(); }
   int64_t test_events() const { return test_ ? test_->size() : 0; }
   /// With data.shuffle_window the first file alone.
@@ -38,10 +38,10 @@ class TableInput {
 
   double opened_s() const { return opened_s_; }
 
-  /// See Loop::data() and Loop::describe_data().
+  /// See LoopData::data() and LoopData::describe_data().
   nlohmann::json json() const;
   std::vector<std::string> describe() const;
-  /// See Loop::read_share().
+  /// See LoopData::read_share().
   std::function<double()> read_share() const;
   /// Which events of which files test, for a model's notes (train/trained/labelled_data.h); null without a split.
   nlohmann::json split_json() const;

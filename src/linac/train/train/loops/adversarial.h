@@ -19,7 +19,7 @@
 
 namespace linac::train {
 
-class AdversarialLoop : public Loop {
+class AdversarialLoop : public LoopSteps, public LoopData, public LoopWords {
  public:
   AdversarialLoop(const job::Job& job, comm::Group& group, const Computing& computing, PhaseClock& clock);
 
@@ -53,6 +53,9 @@ class AdversarialLoop : public Loop {
   std::vector<std::string> hand_over(const TrainState& state, const RunFolder& folder) const override;
 
  private:
+  static constexpr size_t kGenerator = 0, kDiscriminator = 1;  // the networks of the state
+  static constexpr const char* kGeneratorPrefix = "g/";        // of its losses
+
   // What is known of a step before its first update; by the replicas of this worker.
   struct Ahead {
     std::vector<data::SampleBatch> batches;

@@ -148,7 +148,7 @@ cell_chain::Tables ChainLoop::tables(const TrainState& state) const {
 }
 
 void ChainLoop::seek(const TrainState& state) {
-  update_.take_place();
+  update_.take_place(state);
   input_.seek(state, update_.owned());
 }
 

@@ -16,7 +16,7 @@
 
 namespace linac::train {
 
-class ChainLoop : public Loop {
+class ChainLoop : public LoopSteps, public LoopData, public LoopWords {
  public:
   /// Data error for showers of another size than the geometry's, or of primaries that the model cannot take.
   ChainLoop(const job::Job& job, comm::Group& group, const Computing& computing, PhaseClock& clock);

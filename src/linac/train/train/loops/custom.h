@@ -13,7 +13,7 @@
 
 namespace linac::train {
 
-class CustomLoop : public Loop {
+class CustomLoop : public LoopSteps, public LoopData, public LoopWords {
  public:
   CustomLoop(const job::Job& job, std::shared_ptr<const plugin::Library> library, comm::Group& group,
              const Computing& computing, PhaseClock& clock);
@@ -29,7 +29,7 @@ class CustomLoop : public Loop {
   std::vector<std::string> describe_data() const override { return input_.describe(); }
   TrainState initial_state() const override;
   void seek(const TrainState& state) override {
-    update_.take_place();
+    update_.take_place(state);
     input_.seek(state, update_.owned());
   }
   /// Losses "UPDATE/LOSS"; of an update that comes several times the mean.

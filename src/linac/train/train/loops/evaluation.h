@@ -9,7 +9,7 @@
 #include "linac/model/models/threedgan/threedgan.h"
 #include "linac/physics/physics/projections.h"
 #include "linac/train/train/exchange/replica_update.h"
-#include "linac/train/train/loops/loop.h"
+#include "linac/train/train/loops/loop_steps.h"
 
 namespace linac::train {
 

@@ -18,7 +18,7 @@
 
 namespace linac::train {
 
-class FitLoop : public Loop {
+class FitLoop : public LoopSteps, public LoopData, public LoopWords {
  public:
   /// Opens the job's files. Data error where a target lies outside of what its loss is defined for, or no event has a
   /// weight.
@@ -54,6 +54,8 @@ class FitLoop : public Loop {
   std::vector<std::string> hand_over(const TrainState& state, const RunFolder& folder) const override;
 
  private:
+  static constexpr size_t kModel = 0;  // the network of the state
+
   std::vector<data::ColumnRequest> columns_read() const;
   std::vector<data::ColumnRequest> targets() const;  // as the files have them
   models::Contribution contribution(const TrainState& state, const data::TableBatch& batch, int replica,

@@ -7,7 +7,11 @@
 namespace linac::train {
 namespace {
 
-using LoopPointer = std::unique_ptr<Loop>;
+// A kind whose parts are one object.
+template <class Kind>
+Loop loop_of(std::shared_ptr<Kind> kind) {
+  return {kind, kind, kind};
+}
 
 // What make_loop() is given.
 struct Given {
@@ -18,40 +22,41 @@ struct Given {
   const trained::KerasFile* read;
 };
 
-LoopPointer fit(const Given& given, FitStart start) {
-  return std::make_unique<FitLoop>(given.job, given.group, given.computing, given.clock, std::move(start));
+Loop fit(const Given& given, FitStart start) {
+  return loop_of(std::make_shared<FitLoop>(given.job, given.group, given.computing, given.clock, std::move(start)));
 }
 
-LoopPointer inclusive_classifier(const Given& given) {
+Loop inclusive_classifier(const Given& given) {
   return fit(given, inclusive_classifier_start(given.job));
 }
-LoopPointer keras(const Given& given) {
+Loop keras(const Given& given) {
   return fit(given, keras_start(given.job, given.read));
 }
-LoopPointer torchscript(const Given& given) {
+Loop torchscript(const Given& given) {
   return fit(given, torchscript_start(given.job));
 }
 
-LoopPointer adversarial(const Given& given) {
-  return std::make_unique<AdversarialLoop>(given.job, given.group, given.computing, given.clock);
+Loop adversarial(const Given& given) {
+  return loop_of(std::make_shared<AdversarialLoop>(given.job, given.group, given.computing, given.clock));
 }
 
-LoopPointer cell_chain(const Given& given) {
-  return std::make_unique<ChainLoop>(given.job, given.group, given.computing, given.clock);
+Loop cell_chain(const Given& given) {
+  return loop_of(std::make_shared<ChainLoop>(given.job, given.group, given.computing, given.clock));
 }
 
 // A plug-in offers a loop of its own, or a model to fit.
-LoopPointer custom(const Given& given) {
+Loop custom(const Given& given) {
   const auto& settings = given.job.model.as<job::CustomSettings>();
   auto library = models::open_plugin(settings.file, settings.options);
   if (!models::offers_loop(*library)) return fit(given, plugin_start(given.job));
-  return std::make_unique<CustomLoop>(given.job, std::move(library), given.group, given.computing, given.clock);
+  return loop_of(
+      std::make_shared<CustomLoop>(given.job, std::move(library), given.group, given.computing, given.clock));
 }
 
 // How each kind of the job's models (base/job/model.h) is trained.
 struct TrainedKind {
   const char* kind;
-  LoopPointer (*make)(const Given& given);
+  Loop (*make)(const Given& given);
 };
 constexpr TrainedKind kTrainedKinds[] = {
     {job::ThreeDGanSettings::kKind, adversarial}, {job::InclusiveClassifierSettings::kKind, inclusive_classifier},
@@ -62,12 +67,12 @@ static_assert(std::size(kTrainedKinds) == std::variant_size_v<job::AnyModel>);
 
 }  // namespace
 
-std::unique_ptr<Loop> make_loop(const job::Job& job, comm::Group& group, const Computing& computing, PhaseClock& clock,
-                                const trained::KerasFile* read) {
+Loop make_loop(const job::Job& job, comm::Group& group, const Computing& computing, PhaseClock& clock,
+               const trained::KerasFile* read) {
   for (const TrainedKind& row : kTrainedKinds)
     if (job.model.kind() == row.kind) return row.make({job, group, computing, clock, read});
   LINAC_CHECK(false);
-  return nullptr;
+  return {};
 }
 
 }  // namespace linac::train

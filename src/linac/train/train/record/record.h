@@ -6,12 +6,12 @@
 #include <vector>
 
 #include "linac/physics/plot/losses.h"
-#include "linac/train/train/loops/loop.h"
+#include "linac/train/train/loops/loop_words.h"
 #include "linac/train/train/state/state.h"
 
 namespace linac::train {
 
-/// A file of a data set (data::FileReport, data::TableFile), as Loop::data() tells of it. Of one that has not been
+/// A file of a data set (data::FileReport, data::TableFile), as LoopData::data() tells of it. Of one that has not been
 /// opened, format and events are not known.
 template <class File>
 nlohmann::json file_json(const File& file) {

@@ -99,14 +99,14 @@ void RecordKeeper::load_newest(TrainState& state) {
     log::info(fmt::format("resuming from {}: epoch {}, step {}", loaded->path.string(), state.epoch + 1, state.step));
   } else {
     log::info("nothing to resume from: starting at the first step");
-    state = loop_.initial_state();
+    state = loop_.steps->initial_state();
   }
 }
 
 // The outputs of the checkpoint stand for certain texts of the files.
 void RecordKeeper::need_same_classes(const nlohmann::json& notes) const {
   const auto then = notes.value("classes", nlohmann::json::object());
-  const auto now = loop_.notes().value("classes", nlohmann::json::object());
+  const auto now = loop_.words->notes().value("classes", nlohmann::json::object());
   if (then == now) return;
   throw data_error(
       fmt::format("[train] --resume: the classes of the run are {}, those of the files now {}; resume with the files "
@@ -138,7 +138,8 @@ void RecordKeeper::take_over(bool founding, const TrainState& state, const LastS
     if (!folder_->holds_run()) folder_->create(job_);
     if (!written_ || copied_) written_ = folder_->cut_metrics(state.global_step, state.epoch);
     const RunFolder::Written written = *std::exchange(written_, std::nullopt);
-    reporter_.emplace(job_, *folder_, loop_, steps_per_epoch_, group_.size(), settings_.concurrency, state, tells());
+    reporter_.emplace(job_, *folder_, *loop_.data, *loop_.words, steps_per_epoch_, group_.size(), settings_.concurrency,
+                      state, tells());
     drawn_->take();  // of what it had kept before
     last_save_ = Clock::now();
     if (copied_) save(state);
@@ -173,7 +174,7 @@ void RecordKeeper::epoch(const TrainState& state, const EpochRecord& record,
                          const std::vector<std::string>& signs_of_collapse, bool save, bool best) {
   const double waited = clock_[TimePhase::kInput].wall;
   const InputTime input{waited - std::exchange(waited_before_, waited),
-                        std::exchange(is_first_epoch_, false) ? std::optional(loop_.opened_s()) : std::nullopt};
+                        std::exchange(is_first_epoch_, false) ? std::optional(loop_.data->opened_s()) : std::nullopt};
   if (!writes()) return;
   if (save) this->save(state, best);
   const PhaseClock::Scope time(clock_, TimePhase::kReport);
@@ -184,7 +185,7 @@ void RecordKeeper::epoch(const TrainState& state, const EpochRecord& record,
 
 // Drawing takes longer than the training may pause, and a disk may take any time.
 void RecordKeeper::draw(const TrainState& state) {
-  for (Drawing& one : loop_.drawings(state)) {
+  for (Drawing& one : loop_.words->drawings(state)) {
     writer_->add("drawing a picture",
                  [drawing = std::move(one), folder = folder_->images(), step = state.global_step, drawn = drawn_] {
                    plot::Picture picture = drawing.draw();
@@ -280,7 +281,7 @@ TrainState RecordKeeper::handed_over(const TrainState& state) {
 
 void RecordKeeper::tell_of_early_stop(const TrainState& state) const {
   const job::EarlyStopping& settings = job_.train.early_stopping;
-  if (!stopped_early(settings, state.history, loop_.loss_name())) return;
+  if (!stopped_early(settings, state.history, loop_.words->loss_name())) return;
   const bool restored = settings.restore_best && state.best_epoch >= 0;
   log::info(fmt::format(
       "stopped early after epoch {}: {} was no better in {}; the weights handed over are those of "

@@ -3,8 +3,6 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <ctime>
 
@@ -17,6 +15,8 @@
 #include "linac/model/kernels/isa.h"
 #include "linac/model/models/torch_threads.h"
 #include "linac/train/train/agreement.h"
+#include "linac/train/train/record/account.h"
+#include "linac/train/train/record/closing_tables.h"
 
 namespace linac::train {
 namespace {
@@ -54,35 +54,7 @@ std::map<std::string, HyperParameter> hyper_parameters(const job::Job& job) {
   return parameters;
 }
 
-// What the members told last, of those that were heard.
-std::vector<job::WorkerAccount> accounts_of(const comm::Group& group) {
-  std::vector<job::WorkerAccount> workers;
-  const std::vector<comm::Activity> all = group.activities();
-  for (size_t rank = 0; rank < all.size(); ++rank) {
-    if (all[rank].account.empty()) continue;
-    workers.push_back(job::read_account(all[rank].account));
-    workers.back().rank = static_cast<int64_t>(rank);
-    workers.back().pace_s = all[rank].pace_s;
-  }
-  return workers;
-}
-
 }  // namespace
-
-job::WorkerAccount account_of(const PhaseClock& clock, const comm::Traffic& traffic) {
-  job::WorkerAccount account;
-  account.host = host_name();
-  account.pid = getpid();
-  for (const job::PhaseEntry& entry : job::kPhases) {
-    const PhaseClock::Seconds& seconds = clock[entry.phase];
-    account.phases[entry.phase] = {seconds.wall, seconds.cpu};
-  }
-  account.cpu_s = PhaseClock::now().cpu;
-  account.sent_bytes = traffic.bytes;
-  account.sent_messages = traffic.messages;
-  account.exchange_s = traffic.seconds;
-  return account;
-}
 
 std::string StepRecord::encoded() const {
   return nlohmann::json{epoch, step, global_step, to_json(losses), rate}.dump();
@@ -93,11 +65,12 @@ StepRecord StepRecord::decoded(const std::string& text) {
   return {json.at(0), json.at(1), json.at(2), measures_from_json(json.at(3)), json.at(4)};
 }
 
-Reporter::Reporter(const job::Job& job, RunFolder& folder, const Loop& loop, int64_t steps_per_epoch, int workers,
-                   int concurrency, const TrainState& state, bool aloud)
+Reporter::Reporter(const job::Job& job, RunFolder& folder, const LoopData& data, const LoopWords& words,
+                   int64_t steps_per_epoch, int workers, int concurrency, const TrainState& state, bool aloud)
     : job_(job),
       folder_(folder),
-      loop_(loop),
+      data_(data),
+      words_(words),
       steps_per_epoch_(steps_per_epoch),
       workers_(workers),
       concurrency_(concurrency),
@@ -111,21 +84,21 @@ Reporter::Reporter(const job::Job& job, RunFolder& folder, const Loop& loop, int
       events_(folder.tensorboard()),
       train_events_(folder.tensorboard() / "train"),
       progress_("training", total_steps(job, steps_per_epoch), {.start = state.global_step}) {
-  if (loop.test_events() > 0) test_events_.emplace(folder.tensorboard() / "validation");
+  if (data.test_events() > 0) test_events_.emplace(folder.tensorboard() / "validation");
   epochs_go_on(state);
   if (state.global_step > 0) {
     events_.session_start(state.global_step + 1);
   } else {
     std::vector<std::string> tags;
-    for (const Column& column : loop.columns()) tags.push_back(job::metric::of_step(column.measure));
+    for (const Column& column : words.columns()) tags.push_back(job::metric::of_step(column.measure));
     const auto settings = hyper_parameters(job);
     events_.hparams_columns(settings, tags);
     events_.hparams(settings);
   }
   folder_.write_run_json(summary(state, job::RunStatus::kRunning));
-  const std::string stage = loop.stage(state.epoch, state.step);
+  const std::string stage = words.stage(state.epoch, state.step);
   if (!aloud_) return;
-  const int64_t events = loop.train_events();
+  const int64_t events = data.train_events();
   log::info(fmt::format("{}: {}{}, on {}{}{}", job.name, events < 0 ? "" : plural(events, "event") + ", ",
                         epoch_in_words(job, events), plural(workers, "worker"), stage.empty() ? "" : "; ", stage));
 }
@@ -142,7 +115,7 @@ nlohmann::json Reporter::provenance() const {
   job.workers = 1;
   job.distribution = {};
   job.secrets.clear();
-  nlohmann::json provenance = loop_.notes();
+  nlohmann::json provenance = words_.notes();
   provenance.update({{"job", job::to_yaml(job)},
                      {"linac", kVersion},
                      {"libtorch", models::torch_version()},
@@ -168,7 +141,7 @@ double Reporter::events_per_second(int64_t global_step) const {
 
 std::string Reporter::in_words(const Measures& measures) const {
   std::string text;
-  for (const Column& column : loop_.columns()) {
+  for (const Column& column : words_.columns()) {
     const auto found = measures.find(column.measure);
     if (found != measures.end())
       text += fmt::format("{}{} {:.4g}", text.empty() ? "" : "  ", column.heading, found->second);
@@ -205,11 +178,11 @@ void Reporter::step(const StepRecord& record) {
   for (const auto& [name, value] : record.losses)
     events_.scalar(job::metric::of_step(name), record.global_step, static_cast<float>(value));
   events_.scalar(job::metric::kLearningRate, record.global_step, static_cast<float>(record.rate));
-  const std::string stage = loop_.stage(record.epoch, record.step);
+  const std::string stage = words_.stage(record.epoch, record.step);
   progress(record.global_step,
            fmt::format("epoch {}/{} step {}/{}  {}{}{}  {:.4g} {}/s", record.epoch + 1, job_.train.epochs, record.step,
                        steps_per_epoch_, stage, stage.empty() ? "" : "  ", in_words(record.losses),
-                       events_per_second(record.global_step), loop_.unit()));
+                       events_per_second(record.global_step), words_.unit()));
 }
 
 void Reporter::workers(const comm::Group& group, int64_t global_step) {
@@ -227,7 +200,7 @@ void Reporter::workers(const comm::Group& group, int64_t global_step) {
 
 void Reporter::announce_test(const TrainState& state) {
   progress(state.global_step, fmt::format("epoch {}/{}  testing on {} {}", state.epoch + 1, job_.train.epochs,
-                                          loop_.test_events(), loop_.unit()));
+                                          data_.test_events(), words_.unit()));
 }
 
 void Reporter::epoch(const TrainState& state, const EpochRecord& record, const InputTime& input,
@@ -243,13 +216,13 @@ void Reporter::epoch(const TrainState& state, const EpochRecord& record, const I
   line.seconds = seconds;
   line.input_s = input.waited_s;
   line.opened_s = input.opened_s;
-  line.rate = {loop_.unit(), rate};
+  line.rate = {words_.unit(), rate};
   folder_.add_metrics(line);
   history_.push_back({record.epoch, seconds, line.rate});
   epoch_curves(record);
   for (const auto& [name, value] : record.physics)
     events_.scalar(job::metric::kPhysics + name, state.global_step, static_cast<float>(value));
-  events_.scalar(job::metric::of_rate(loop_.unit()), state.global_step, static_cast<float>(rate));
+  events_.scalar(job::metric::of_rate(words_.unit()), state.global_step, static_cast<float>(rate));
   std::string text = fmt::format("epoch {}/{}: train {}", record.epoch + 1, job_.train.epochs, in_words(record.train));
   if (!record.test.empty()) {
     text += fmt::format("; test {}", in_words(record.test));
@@ -261,7 +234,7 @@ void Reporter::epoch(const TrainState& state, const EpochRecord& record, const I
       if (aloud_) log::warn("the physics looks collapsed: " + sign);
   }
   if (aloud_)
-    log::info(fmt::format("{}; {} ({:.4g} {}/s, test included)", text, format_duration(seconds), rate, loop_.unit()));
+    log::info(fmt::format("{}; {} ({:.4g} {}/s, test included)", text, format_duration(seconds), rate, words_.unit()));
   events_.flush();
   epoch_begin_ = Clock::now();
   epoch_first_step_ = state.global_step;
@@ -304,8 +277,8 @@ job::RunSummary Reporter::summary(const TrainState& state, job::RunStatus status
   run.workers = workers_;
   run.replicas_side_by_side = concurrency_;
   run.seed = job_.train.seed;
-  run.data = job::data_files_from(loop_.data());
-  if (auto classes = loop_.classes(); !classes.empty()) run.classes = std::move(classes);
+  run.data = job::data_files_from(data_.data());
+  if (auto classes = data_.classes(); !classes.empty()) run.classes = std::move(classes);
   run.first_step_of_this_start = first_step_;
   run.global_step = state.global_step;
   run.epochs_done = state.epoch;
@@ -321,7 +294,7 @@ void Reporter::finish(const TrainState& state, const TrainState& final,
   if (aloud_)
     progress_.finish(fmt::format("{} in {}", plural(state.global_step - first_step_, "step"),
                                  format_duration(seconds_since(begin_))));
-  const std::vector<std::string> hints = loop_.hand_over(final, folder_);
+  const std::vector<std::string> hints = words_.hand_over(final, folder_);
   events_.session_end(EventFileWriter::Outcome::kSuccess);
   events_.flush();
   job::RunSummary run = summary(state, job::RunStatus::kSucceeded);
@@ -353,54 +326,6 @@ void Reporter::end(const TrainState& state, const job::RunSummary& run) {
                                    .workers = run.time_by_worker.value_or(std::vector<job::WorkerAccount>())});
 }
 
-std::string Reporter::epoch_table(const TrainState& state) const {
-  if (state.history.empty()) return "";
-  const std::vector<Column> columns = loop_.columns();
-  const std::pair<const char*, Measures EpochRecord::*> roles[] = {{"train: ", &EpochRecord::train},
-                                                                   {"test: ", &EpochRecord::test}};
-  std::vector<std::string> lines{"  epoch"};
-  for (const EpochRecord& record : state.history) lines.push_back(fmt::format("  {:>5}", record.epoch + 1));
-  for (const auto& [role, measures] : roles) {
-    const auto told = [&](const EpochRecord& record) { return !(record.*measures).empty(); };
-    if (std::none_of(state.history.begin(), state.history.end(), told)) continue;
-    lines[0] += fmt::format("   {}", role);
-    for (size_t i = 1; i < lines.size(); ++i) lines[i].resize(lines[0].size(), ' ');
-    for (const Column& column : columns) {
-      std::vector<std::string> cells{column.heading};
-      size_t width = 9;
-      for (const EpochRecord& record : state.history) {
-        const auto found = (record.*measures).find(column.measure);
-        cells.push_back(found == (record.*measures).end() ? "-" : fmt::format("{:.4f}", found->second));
-      }
-      for (const std::string& cell : cells) width = std::max(width, cell.size());
-      for (size_t i = 0; i < lines.size(); ++i) lines[i] += fmt::format("{:>{}} ", cells[i], width);
-    }
-  }
-  std::string text;
-  for (const std::string& line : lines) text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
-  return text;
-}
-
-std::string Reporter::phase_table(const std::vector<job::WorkerAccount>& workers) {
-  size_t wall = 9, cpu = 6;  // widths
-  for (const job::WorkerAccount& worker : workers) {
-    for (const job::Phase phase : job::kPhasesInTime) {
-      wall = std::max(wall, fmt::formatted_size("{:.1f}", worker.time_in(phase).wall_s));
-      cpu = std::max(cpu, fmt::formatted_size("{:.1f}", worker.time_in(phase).cpu_s));
-    }
-  }
-  std::string text = "  seconds by phase, wall (CPU)\n  worker ";
-  for (const job::Phase phase : job::kPhasesInTime) text += fmt::format("{:>{}}", job::name_of(phase), wall + cpu + 3);
-  for (size_t rank = 0; rank < workers.size(); ++rank) {
-    text += fmt::format("\n  {:>6} ", rank);
-    for (const job::Phase phase : job::kPhasesInTime) {
-      const job::PhaseTime time = workers[rank].time_in(phase);
-      text += fmt::format("{:>{}.1f} ({:>{}.1f})", time.wall_s, wall, time.cpu_s, cpu);
-    }
-  }
-  return text + "\n";
-}
-
 void Reporter::print_summary(const TrainState& state, const std::vector<job::WorkerAccount>& workers,
                              const std::vector<std::string>& hints) const {
   double compute = 0, busy = 0;
@@ -413,9 +338,9 @@ void Reporter::print_summary(const TrainState& state, const std::vector<job::Wor
   }
   const double wall = seconds_since(begin_);
   const auto events = static_cast<double>((state.global_step - first_step_) * job_.train.batch * job_.train.replicas);
-  fmt::print("\n{}\n{}\n", epoch_table(state), phase_table(workers));
-  fmt::print("  {:.0f} {} in {}: {:.4g} {}/s on {}; {:.0f} % of the {} time is computing\n\n", events, loop_.unit(),
-             format_duration(wall), events / wall, loop_.unit(), plural(workers_, "worker"),
+  fmt::print("\n{}\n{}\n", epoch_table(words_.columns(), state.history), phase_table(workers));
+  fmt::print("  {:.0f} {} in {}: {:.4g} {}/s on {}; {:.0f} % of the {} time is computing\n\n", events, words_.unit(),
+             format_duration(wall), events / wall, words_.unit(), plural(workers_, "worker"),
              busy > 0 ? 100 * compute / busy : 0, workers_ == 1 ? "worker's" : "workers'");
   fmt::print("  run          {}\n  metrics      {}\n", folder_.shown(folder_.root()), folder_.shown(folder_.metrics()));
   fmt::print("  tensorboard  tensorboard --logdir {}\n", folder_.shown(folder_.tensorboard()));

@@ -15,15 +15,13 @@
 #include "linac/base/job/run_record.h"
 #include "linac/base/job/run_states.h"
 #include "linac/train/comm/group.h"
-#include "linac/train/train/loops/loop.h"
+#include "linac/train/train/loops/loop_data.h"
+#include "linac/train/train/loops/loop_words.h"
 #include "linac/train/train/record/phase_clock.h"
 #include "linac/train/train/record/run_folder.h"
 #include "linac/train/train/state/state.h"
 
 namespace linac::train {
-
-/// A worker's account of itself: host, process, seconds by phase, what it has sent.
-job::WorkerAccount account_of(const PhaseClock& clock, const comm::Traffic& traffic);
 
 /// What the record says of a step, behind which a training stands.
 struct StepRecord {
@@ -44,9 +42,9 @@ struct InputTime {
 class Reporter {
  public:
   /// `state` is where the run starts (a resume continues the record there). `aloud`: tells people on the terminal and
-  /// in the log as well. Borrows job, folder and loop.
-  Reporter(const job::Job& job, RunFolder& folder, const Loop& loop, int64_t steps_per_epoch, int workers,
-           int concurrency, const TrainState& state, bool aloud);
+  /// in the log as well. Borrows job, folder, data and words.
+  Reporter(const job::Job& job, RunFolder& folder, const LoopData& data, const LoopWords& words,
+           int64_t steps_per_epoch, int workers, int concurrency, const TrainState& state, bool aloud);
 
   void speak(bool aloud) { aloud_ = aloud; }
   /// What was reported is in the files from here on.
@@ -84,14 +82,13 @@ class Reporter {
   std::string in_words(const Measures& measures) const;
   void epochs_go_on(const TrainState& state);
   void epoch_curves(const EpochRecord& record);
-  std::string epoch_table(const TrainState& state) const;
-  static std::string phase_table(const std::vector<job::WorkerAccount>& workers);
   void print_summary(const TrainState& state, const std::vector<job::WorkerAccount>& workers,
                      const std::vector<std::string>& hints) const;
 
   const job::Job& job_;
   RunFolder& folder_;
-  const Loop& loop_;
+  const LoopData& data_;
+  const LoopWords& words_;
   int64_t steps_per_epoch_;
   int workers_, concurrency_;
   bool aloud_;

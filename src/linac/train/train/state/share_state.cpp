@@ -12,12 +12,16 @@ void share_state(comm::Group& group, std::span<const int> ranks, TrainState& sta
   std::string position = mine ? position_text(state) : "";
   broadcast_bytes(group, position, ranks);
   TrainState coming;
-  if (!mine) coming = state;
-  for (const std::span<float> values : values_of(mine ? state.networks : coming.networks))
+  if (!mine) {
+    coming = state;
+    set_position(position, "state of another worker", coming);
+  }
+  TrainState& travels = mine ? state : coming;
+  for (const std::span<float> values : values_of(travels.networks))
     group.broadcast_among(ranks, std::as_writable_bytes(values));
-  if (mine) return;
-  set_position(position, "state of another worker", coming);
-  state = std::move(coming);
+  for (const std::span<float> values : values_of(travels.exchange.shared))
+    group.broadcast_among(ranks, std::as_writable_bytes(values));
+  if (!mine) state = std::move(coming);
 }
 
 }  // namespace linac::train

@@ -9,7 +9,8 @@
 namespace linac::train {
 
 /// Collective among `ranks`, who alone call it: the state of the first becomes that of the others, bit by bit. All have
-/// one of the same model and optimiser. kPeerLost as in all exchanges, and the state is as it was.
+/// one of the same model and optimiser; of what differs between ranks, ExchangeState::own, nothing is sent. kPeerLost
+/// as in all exchanges, and the state is as it was.
 void share_state(comm::Group& group, std::span<const int> ranks, TrainState& state);
 
 }  // namespace linac::train

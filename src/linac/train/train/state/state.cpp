@@ -11,6 +11,8 @@
 namespace linac::train {
 namespace {
 
+constexpr std::string_view kExchange = "_exchange/";  // before the names of ExchangeState::shared
+
 // Visits each buffer of a network once, under the name it has in the file.
 template <class NetworkType, class Visit>
 void for_each_buffer(NetworkType& network, const Visit& visit) {
@@ -98,6 +100,8 @@ void tell_encoded(const TrainState& state, const nlohmann::json& extra,
       tensors.push_back({name, shape, values});
     });
   }
+  for (const auto& [name, values] : state.exchange.shared)
+    tensors.push_back({std::string(kExchange) + name, {static_cast<int64_t>(values.size())}, values});
   nlohmann::json meta = position_json(state);
   meta["format_version"] = 2;
   meta["run"] = extra;
@@ -113,12 +117,19 @@ std::string encode(const TrainState& state, const nlohmann::json& extra) {
 }
 
 std::string position_text(const TrainState& state) {
-  return position_json(state).dump();
+  nlohmann::json position = position_json(state);
+  for (const auto& [name, values] : state.exchange.shared) position["exchange"][name] = values.size();
+  return position.dump();
 }
 
 void set_position(const std::string& text, const std::string& where, TrainState& state) {
   try {
-    set_from(nlohmann::json::parse(text), where, state);
+    const nlohmann::json position = nlohmann::json::parse(text);
+    set_from(position, where, state);
+    state.exchange = {};
+    const nlohmann::json shared = position.value("exchange", nlohmann::json::object());
+    for (const auto& [name, size] : shared.items())
+      state.exchange.shared[name].resize(size.get<size_t>());
   } catch (const nlohmann::json::exception& error) {
     throw data_error(fmt::format("[checkpoint] {}: not the position of a training ({})", where, error.what()));
   }
@@ -134,6 +145,12 @@ std::vector<std::span<float>> values_of(std::vector<Network>& networks) {
   return values;
 }
 
+std::vector<std::span<float>> values_of(ExchangeState::Values& values) {
+  std::vector<std::span<float>> spans;
+  for (auto& [name, one] : values) spans.emplace_back(one);
+  return spans;
+}
+
 nlohmann::json notes_of(std::string_view bytes, const std::string& where) {
   return weights::decode_tensors(bytes, where).meta.value("run", nlohmann::json::object());
 }
@@ -147,6 +164,9 @@ void decode(std::string_view bytes, const std::string& where, TrainState& state)
     });
   }
   set_from(file.meta, where, state);
+  state.exchange = {};
+  for (const auto& [name, values] : file.tensors)
+    if (name.starts_with(kExchange)) state.exchange.shared[name.substr(kExchange.size())] = values;
 }
 
 }  // namespace linac::train

@@ -1,7 +1,7 @@
 #pragma once
 // Everything a training run is at a moment: its networks with their optimisers, the position in the data and the sums
 // of the epoch. Random numbers need no entry: they follow from seed, rollbacks and position. encode() -> bytes ->
-// decode() is the identity, bit by bit.
+// decode() is the identity, bit by bit, but for ExchangeState::own, which is no part of the bytes.
 
 #include <cstddef>
 #include <functional>
@@ -15,6 +15,7 @@
 #include "linac/io/data/order/epoch_order.h"
 #include "linac/model/primaries/trained_range.h"
 #include "linac/train/train/record/measures.h"
+#include "linac/train/train/state/exchange_state.h"
 #include "linac/train/trained/network.h"
 
 namespace linac::train {
@@ -47,6 +48,7 @@ struct TrainState {
   std::optional<InputPlace> input;  // of the last step, where the order is a windowed one
   Measures epoch_sums;              // of the steps of this epoch so far
   std::vector<EpochRecord> history;
+  ExchangeState exchange;   // behind the last update
   double best_value = 0;    // of what checkpoint.best_by names
   int64_t best_epoch = -1;  // -1: none yet
 };
@@ -58,11 +60,13 @@ std::string encode(const TrainState& state, const nlohmann::json& extra);
 void tell_encoded(const TrainState& state, const nlohmann::json& extra,
                   const std::function<void(std::span<const std::byte>)>& take);
 
-/// All of a state but the values of its networks, and back: a data error naming `where` if that is no such text.
+/// All of a state but the values of its networks and of exchange.shared, and back: a data error naming `where` if that
+/// is no such text. Those of exchange.shared have their names and sizes then, and exchange.own is empty.
 std::string position_text(const TrainState& state);
 void set_position(const std::string& text, const std::string& where, TrainState& state);
 /// These values, in an order that is the same for all states of a model and optimiser.
 std::vector<std::span<float>> values_of(std::vector<Network>& networks);
+std::vector<std::span<float>> values_of(ExchangeState::Values& values);
 
 /// That `extra`. Data error as decode().
 nlohmann::json notes_of(std::string_view bytes, const std::string& where);

@@ -1,0 +1,143 @@
+// What a training on labelled events tells, and the trained model as a file.
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "linac/base/base/log.h"
+#include "linac/base/base/shell_word.h"
+#include "linac/base/job/metrics.h"
+#include "linac/model/keras/archive.h"
+#include "linac/train/train/loops/fit.h"
+#include "linac/train/train/record/record.h"
+#include "linac/train/trained/compiled_job.h"
+#include "linac/train/trained/labelled_data.h"
+#include "linac/train/trained/trained_model.h"
+
+namespace linac::train {
+namespace {
+
+// The outputs that `linac evaluate` can judge. Hinge and the like tell no probabilities; several numbers behind a
+// sigmoid each have their own.
+std::vector<std::string> evaluate_commands(const job::Job& job, const models::Supervised& model,
+                                           const std::filesystem::path& file, const std::filesystem::path& run) {
+  const bool split = job.data.validation_split > 0 || job.data.split.validation > 0;
+  std::string data = split ? "--validation-split" : "--data";
+  for (const std::string& test : job.data.test) data += fmt::format(" {}", shell_word(test));
+  const std::vector<int>& outputs = model.graph().outputs;
+  std::vector<std::string> commands;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const graph::Node& output = model.graph().nodes[static_cast<size_t>(outputs[i])];
+    const std::string& loss = model.losses()[i];
+    const bool classes = loss.starts_with("categorical_") || loss.starts_with("sparse_categorical_") ||
+                         (loss.starts_with("binary_") && graph::elements(output.output) == 1);
+    if (output.output.size() > 1 || (classes && job.train.fit.from_logits)) continue;
+    const bool several = outputs.size() > 1;
+    const auto out = several ? run / "evaluation" / output.name : run / "evaluation";
+    commands.push_back(fmt::format("linac evaluate --model {}{}{} {} --out {}", shell_word(file.string()),
+                                   several ? fmt::format(" --field {}", shell_word(output.name)) : "",
+                                   classes ? "" : " --task regression", data, shell_word(out.string())));
+  }
+  return commands;
+}
+
+}  // namespace
+
+std::string FitLoop::explain() const {
+  return model_.explain();
+}
+
+std::string FitLoop::cost() const {
+  if (foreign_) return "not known: foreign code";
+  // A backward pass costs its forward pass twice.
+  return fmt::format("{:.4g} GFLOP an event, padding counted", 3 * graph::forward_flop(model_.graph()) / 1e9);
+}
+
+nlohmann::json FitLoop::notes() const {
+  nlohmann::json notes = nlohmann::json::object();
+  for (const job::OutputClasses& output : classes()) notes["classes"][output.output] = output.classes;
+  return notes;
+}
+
+Measures FitLoop::reported(Measures means) const {
+  model_.divide_by_weights(means);
+  return means;
+}
+
+std::vector<Column> FitLoop::columns() const {
+  std::vector<Column> columns;
+  for (const std::string& measure : model_.reported()) columns.push_back({measure, measure});
+  for (const models::Metric& metric : model_.of_all_scores()) columns.push_back({metric.measure, metric.measure});
+  return columns;
+}
+
+std::vector<Drawing> FitLoop::drawings(const TrainState& state) const {
+  return {drawing_of_measures(columns(), state.history, job_.name)};
+}
+
+// Without what Keras does not have: it would refuse to load the file.
+keras::Compilation FitLoop::compilation() const {
+  keras::Compilation compilation{.losses = model_.losses(),
+                                 .loss_weights = job_.train.fit.loss_weights,
+                                 .metrics = {},
+                                 .weighted_metrics = {},
+                                 .optimizer = trained::keras_optimizer(job_.train.optimizer)};
+  std::vector<std::string> left_out;
+  if (!compilation.optimizer) left_out.push_back(job_.train.optimizer.name);
+  for (const models::Metric& metric : model_.metrics()) {
+    if (!job::keras_has_metric(metric.name)) {
+      left_out.push_back(metric.measure);
+      continue;
+    }
+    auto& of_outputs = metric.weighted ? compilation.weighted_metrics : compilation.metrics;
+    of_outputs.resize(model_.graph().outputs.size());
+    of_outputs[metric.output].push_back(metric.name);
+  }
+  if (!left_out.empty()) {
+    log::info(
+        fmt::format("models/model.keras is complete, but compile() in it is without {}: Keras has no such "
+                    "metric or optimizer, or computes another number under that name",
+                    fmt::join(left_out, ", ")));
+  }
+  return compilation;
+}
+
+std::filesystem::path FitLoop::save_keras(const Network& network, const nlohmann::json& notes,
+                                          const std::filesystem::path& folder) const {
+  const graph::Graph& graph = model_.graph();
+  const keras::Compilation compiled = compilation();
+  keras::Training training{.compile = keras::compile_config(compiled, graph), .optimizer = {}};
+  if (compiled.optimizer) {
+    training.optimizer =
+        trained::keras_optimizer_variables(job_.train.optimizer, graph, keras::written_order(graph), network);
+  }
+  keras::write_keras(graph, graph::to_weight_values(graph, network.parameters), folder / "model.keras", notes,
+                     training);
+  return folder / "model.keras";
+}
+
+std::vector<std::string> FitLoop::hand_over(const TrainState& state, const RunFolder& folder) const {
+  const graph::Graph& graph = model_.graph();
+  const Network& network = state.networks[kModel];
+  const std::vector<data::ColumnRequest> targets = this->targets();
+  job::Job job = job_;
+  job.workers = 1;  // any number of them writes the same file
+  nlohmann::json notes{{"job", job::to_yaml(job)},
+                       {"inputs", trained::to_json(trained::input_columns(job_, graph))},
+                       {"targets", trained::to_json(targets)},
+                       {"event_weight", job_.data.event_weight},
+                       {"classes", targets.front().texts ? targets.front().texts->names : job_.data.classes}};
+  if (nlohmann::json split = input_.split_json(); !split.is_null()) notes["validation_split"] = std::move(split);
+  if (nlohmann::json made = input_.transform_json(); !made.is_null()) notes["transform"] = std::move(made);
+  const auto path = foreign_ ? trained::save_trained(*foreign_, network, notes, folder.models())
+                             : save_keras(network, notes, folder.models());
+  std::vector<std::string> lines{fmt::format("model        {}", folder.shown(path))};
+  if (input_.test_events() > 0) {
+    lines.push_back(fmt::format("pictures     {}", folder.shown(folder.images() / "losses.png")));
+    for (const std::string& command : evaluate_commands(
+             job_, model_, folder.shown(path), folder.kept_elsewhere() ? std::filesystem::path() : folder.root()))
+      lines.push_back(fmt::format("evaluate     {}", command));
+  }
+  return lines;
+}
+
+}  // namespace linac::train

@@ -1,0 +1,81 @@
+#pragma once
+// The part of a training that computes: its networks, its state, and what a step and a test are. The Trainer knows
+// epochs, checkpoints, rollbacks and stop signals; nothing here knows of them. Member functions are for one thread;
+// those marked collective are called by all workers in the same order.
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "linac/model/graph/graph.h"
+#include "linac/train/train/record/measures.h"
+#include "linac/train/train/state/state.h"
+
+namespace linac::train {
+
+/// Why a step was not (wholly) applied. All workers see the same.
+enum class Health { kGood, kNotFinite, kEmpty };
+
+/// What a signal asked of this worker: to leave the others, or that all stop.
+enum class StopWish { kNone, kLeave, kStop };
+
+struct StepResult {
+  Health health = Health::kGood;
+  std::string where;  // the phase that failed
+  Measures losses;
+  bool stop_requested = false;    // some worker wishes that all stop
+  int leaving = 0;                // workers that wish to leave
+  bool next_view_wanted = false;  // after this step: newcomers wait, or replicas are to move
+};
+
+struct TestResult {
+  Measures losses;                             // means over the set
+  Measures physics;                            // figures, if they were due
+  std::vector<std::string> signs_of_collapse;  // as physics sees it
+};
+
+enum class Figures { kNone, kWanted };
+
+/// One update of a step as the workers see it: what travels of it, and what that can hide behind. For planning.
+struct UpdateOutline {
+  /// Of the update's message; in the order in which the parts travel.
+  struct Part {
+    size_t begin;  // the gradient of the network's weights from here on; behind the gradient for what is known last
+    double bytes;
+  };
+  std::string phase;  // what its losses begin with; empty where a step has one update only
+  size_t network;     // whose weights it changes, in TrainState::networks
+  std::vector<Part> parts;
+  bool leaves_early;  // a part travels while the update's own backward pass goes on; else all of them after it
+  double beside = 0;  // computing that needs nothing of the update, done while it travels; 1: as much as its own
+};
+
+class LoopSteps {
+ public:
+  virtual ~LoopSteps() = default;
+
+  /// As Keras knows them, in the order of TrainState::networks.
+  virtual std::vector<const graph::Graph*> graphs() const = 0;
+  /// Before the first step.
+  virtual TrainState initial_state() const = 0;
+  /// The input goes on at the state's position, for the replicas that this worker carries now. Before the first step,
+  /// and in each new view of the group.
+  virtual void seek(const TrainState& state) = 0;
+  /// Of the last step, for TrainState::input.
+  virtual std::optional<InputPlace> input_place() const { return std::nullopt; }
+  /// Whether a step changes each network at its very end, when all of the step is known to be good. Then step() calls
+  /// `arrive` right before; if that throws, the networks are as they were. Else `arrive` is not called, and a step that
+  /// breaks off may leave the networks between two states.
+  virtual bool changes_at_once() const { return false; }
+  using Arrive = std::function<void()>;
+  /// Collective. Changes the state's networks, not its position.
+  virtual StepResult step(TrainState& state, double learning_rate, StopWish wish, const Arrive& arrive) = 0;
+  /// The updates of a step in their order, on a worker that carries `replicas` of them.
+  virtual std::vector<UpdateOutline> updates(const TrainState& state, int replicas) const = 0;
+  /// Collective, with test data only: what the epoch is judged by.
+  virtual TestResult test(const TrainState& state, Figures figures) = 0;
+};
+
+}  // namespace linac::train

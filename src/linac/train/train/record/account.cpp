@@ -1,0 +1,38 @@
+#include "linac/train/train/record/account.h"
+
+#include <unistd.h>
+
+#include <cstdint>
+
+#include "linac/base/base/host.h"
+
+namespace linac::train {
+
+job::WorkerAccount account_of(const PhaseClock& clock, const comm::Traffic& traffic) {
+  job::WorkerAccount account;
+  account.host = host_name();
+  account.pid = getpid();
+  for (const job::PhaseEntry& entry : job::kPhases) {
+    const PhaseClock::Seconds& seconds = clock[entry.phase];
+    account.phases[entry.phase] = {seconds.wall, seconds.cpu};
+  }
+  account.cpu_s = PhaseClock::now().cpu;
+  account.sent_bytes = traffic.bytes;
+  account.sent_messages = traffic.messages;
+  account.exchange_s = traffic.seconds;
+  return account;
+}
+
+std::vector<job::WorkerAccount> accounts_of(const comm::Group& group) {
+  std::vector<job::WorkerAccount> workers;
+  const std::vector<comm::Activity> all = group.activities();
+  for (size_t rank = 0; rank < all.size(); ++rank) {
+    if (all[rank].account.empty()) continue;
+    workers.push_back(job::read_account(all[rank].account));
+    workers.back().rank = static_cast<int64_t>(rank);
+    workers.back().pace_s = all[rank].pace_s;
+  }
+  return workers;
+}
+
+}  // namespace linac::train

@@ -1,0 +1,86 @@
+#include "linac/train/train/start/run_place.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <ctime>
+#include <exception>
+
+#include "linac/base/base/error.h"
+#include "linac/base/base/log.h"
+#include "linac/io/storage/storage.h"
+#include "linac/io/storage/store.h"
+#include "linac/train/train/record/run_folder.h"
+#include "linac/train/train/start/run_before.h"
+
+namespace linac::train {
+namespace {
+
+std::filesystem::path default_folder(const job::Job& job, bool resume) {
+  const std::filesystem::path runs = "runs";
+  std::filesystem::path newest;
+  if (resume && std::filesystem::is_directory(runs)) {
+    for (const auto& entry : std::filesystem::directory_iterator(runs)) {
+      if (entry.path().filename().string().starts_with(job.name + "-")) newest = std::max(newest, entry.path());
+    }
+  }
+  return newest.empty() ? runs / fmt::format("{}-{:%Y%m%d-%H%M%S}", job.name, fmt::localtime(std::time(nullptr)))
+                        : newest;
+}
+
+}  // namespace
+
+RunPlace::RunPlace(std::filesystem::path folder, std::string kept_at)
+    : folder_(std::move(folder)), url_(std::move(kept_at)) {}
+
+RunPlace RunPlace::of(const std::string& out, const job::Job& job, bool resume) {
+  if (storage::scheme_of(out)) return {mirrored_folder(out), out};
+  return {out.empty() ? default_folder(job, resume) : std::filesystem::path(out), ""};
+}
+
+void RunPlace::claim(bool resume, bool take_over) {
+  if (!url_.empty()) {
+    mirror_ = std::make_unique<RunMirror>(url_, resume ? RunMirror::Begin::kResume : RunMirror::Begin::kFresh,
+                                          take_over ? storage::TakeOver::kAtOnce : storage::TakeOver::kIfLeft);
+  } else if (take_over) {
+    throw user_error("[train] --take-over is for a run at s3://; name it with --out");
+  }
+}
+
+void RunPlace::make(const job::Job& job, const std::string& branch, bool resume) {
+  if (mirror_) mirror_->bring();
+  RunFolder folder(folder_);
+  if (!branch.empty()) branch_off(job, branch, folder_);
+  if (folder.holds_run()) {
+    if (!resume) {
+      throw user_error(
+          fmt::format("[train] {} already holds a run; add --resume to go on with it or choose another --out", name()));
+    }
+    need_same_numerics(job, folder.job(), name());
+  }
+  folder.create(job);
+  std::filesystem::remove_all(folder.views());  // of workers that are no more
+  if (mirror_) mirror_->start();
+}
+
+int RunPlace::keep(const std::function<int()>& train) {
+  std::exception_ptr failure;
+  int status = 0;
+  try {
+    status = train();
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  const bool well = !failure && status == 0;
+  try {
+    if (mirror_) mirror_->finish(well);
+  } catch (const Error& error) {
+    if (well || error.code() == ErrorCode::kUser) throw;
+    log::error(error.what());
+  }
+  if (failure) std::rethrow_exception(failure);
+  return status;
+}
+
+}  // namespace linac::train

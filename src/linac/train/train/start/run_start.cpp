@@ -1,0 +1,157 @@
+#include "linac/train/train/start/run_start.h"
+
+#include <fmt/format.h>
+
+#include "linac/base/base/error.h"
+#include "linac/base/base/log.h"
+#include "linac/io/storage/output.h"
+#include "linac/io/storage/storage.h"
+#include "linac/train/comm/c10d/c10d_store.h"
+#include "linac/train/train/record/run_folder.h"
+#include "linac/train/train/start/join.h"
+#include "linac/train/train/start/run_place.h"
+#include "linac/train/train/start/worker.h"
+#include "linac/train/train/start/worker_range.h"
+#include "linac/train/train/trainer.h"
+#include "linac/train/trained/run_models.h"
+#include "linac/train/workers/local_launch.h"
+
+namespace linac::train {
+namespace {
+
+bool joins_by_folder(const RunStart& start) {
+  return std::filesystem::is_directory(start.join);
+}
+
+// From where the relative paths of the run's job.yaml count. Whoever joins a run has its job from there.
+std::filesystem::path started_in(const RunStart& start) {
+  std::filesystem::path there;
+  if (joins_by_folder(start)) there = trained::started_in(start.join);
+  return there.empty() ? std::filesystem::current_path() : there;
+}
+
+// Whether it goes on from a state that is in its folder by then.
+bool goes_on(const RunStart& start) {
+  return start.resume || !start.branch.empty();
+}
+
+Worker worker_of(const RunStart& start, const RunPlace& place) {
+  return {.options = {.folder = place.folder(),
+                      .start = goes_on(start) ? Start::kResume : Start::kFresh,
+                      .joins = !start.join.empty(),
+                      .started_in = started_in(start),
+                      .name = place.name()},
+          .listen = start.listen};
+}
+
+// One worker of a group that somebody started: `linac train --workers`, torchrun, mpirun, srun, Kubernetes; or alone.
+void run_worker(const RunStart& start, const RunPlace& place, const comm::Rendezvous& rendezvous,
+                trained::CompiledJob whole, const KeepTrack& keep_track) {
+  if (rendezvous.rank == 0 || start.launched) log::set_file(RunFolder(place.folder()).log());
+  const auto tracked = rendezvous.rank == 0 ? keep_track(place.folder()) : nullptr;
+  work(worker_of(start, place), std::move(whole), rendezvous);
+}
+
+void be_of_group(const RunStart& start, const comm::Rendezvous& rendezvous, trained::CompiledJob whole,
+                 const KeepTrack& keep_track) {
+  job::Job& job = whole.job;
+  if (rendezvous.world_size > job.train.replicas) {
+    throw user_error(
+        fmt::format("[train] {} workers (from {}) for train.replicas = {}: a worker carries at least one replica",
+                    rendezvous.world_size, rendezvous.source, job.train.replicas));
+  }
+  job.workers = rendezvous.world_size;
+  RunPlace place = start.launched ? RunPlace(start.out, start.mirrored) : RunPlace::of(start.out, job, start.resume);
+  if (rendezvous.rank == 0 && !start.launched) {
+    place.claim(start.resume, start.take_over);
+    place.make(job, start.branch, start.resume);
+  }
+  place.keep([&] {
+    run_worker(start, place, rendezvous, std::move(whole), keep_track);
+    return 0;
+  });
+}
+
+int start_workers(const RunStart& start, const job::Job& job, const RunPlace& place) {
+  const std::string folder = place.folder().string();
+  std::vector<std::string> arguments{"linac", "train", start.job, "--out", folder, "--launched"};
+  if (goes_on(start)) arguments.push_back("--resume");
+  if (!place.url().empty()) arguments.insert(arguments.end(), {"--mirrored", place.url()});
+  arguments.insert(arguments.end(), {"--workers", start.workers.empty() ? std::to_string(job.workers) : start.workers});
+  if (!start.listen.empty()) arguments.insert(arguments.end(), {"--listen", start.listen});
+  for (const std::string& assignment : start.overrides) arguments.insert(arguments.end(), {"--set", assignment});
+  launch::LocalLaunch launch;
+  launch.workers = job.workers;
+  launch.argv = arguments;
+  launch.views = RunFolder(place.folder()).views();
+  launch.restarts = job.distribution.restarts;
+  launch.may_leave = job.distribution.on_sigterm == "leave";
+  launch.join_argv = arguments;
+  launch.join_argv.insert(launch.join_argv.end(), {"--join", folder});
+  return launch::launch_local_workers(launch, comm::c10d_stores());
+}
+
+// The process that people start: the only worker, or the parent of local ones.
+int begin_here(RunStart start, const comm::Rendezvous& rendezvous, trained::CompiledJob whole,
+               const KeepTrack& keep_track) {
+  const job::Job& job = whole.job;
+  RunPlace place = RunPlace::of(start.out, job, start.resume);
+  // What the store refuses is known before the data are looked through.
+  place.claim(start.resume, start.take_over);
+  check_job(job, whole.file.get());
+  place.make(job, start.branch, start.resume);
+  if (job.workers > 1) whole.file.reset();
+  return place.keep([&] {
+    if (job.workers > 1) {
+      const auto tracked = keep_track(place.folder());
+      return start_workers(start, job, place);
+    }
+    run_worker(start, place, rendezvous, std::move(whole), keep_track);
+    return 0;
+  });
+}
+
+void join(const RunStart& start, const comm::Rendezvous& rendezvous, trained::CompiledJob whole) {
+  const bool by_folder = joins_by_folder(start);
+  if (!by_folder) storage::need_local_folder(start.out, "train");
+  const RunPlace place =
+      by_folder ? RunPlace(start.join, start.mirrored) : RunPlace::of(start.out, whole.job, start.resume);
+  join_run(start.join, by_folder ? JoinBy::kFolder : JoinBy::kAddress, worker_of(start, place), std::move(whole),
+           rendezvous);
+}
+
+}  // namespace
+
+RunStart where_the_run_was_started(RunStart start) {
+  if (!start.job.empty() || !joins_by_folder(start)) return start;
+  start.join = std::filesystem::absolute(start.join).string();
+  std::error_code not_there;
+  std::filesystem::current_path(started_in(start), not_there);
+  return start;
+}
+
+std::filesystem::path job_file(const RunStart& start) {
+  if (!start.job.empty()) return storage::local_copy(start.job);
+  if (joins_by_folder(start)) return std::filesystem::path(start.join) / "job.yaml";
+  throw user_error("[train] no job file; give one, or the folder of the run to join with --join");
+}
+
+std::vector<std::string> job_overrides(const RunStart& start) {
+  std::vector<std::string> overrides = start.overrides;
+  if (start.workers.empty()) return overrides;
+  for (std::string& one : overrides_of_workers(start.workers)) overrides.push_back(std::move(one));
+  return overrides;
+}
+
+int start_run(const RunStart& start, const comm::Rendezvous& rendezvous, trained::CompiledJob whole,
+              const KeepTrack& keep_track) {
+  if (!start.join.empty()) {
+    join(start, rendezvous, std::move(whole));
+    return 0;
+  }
+  if (rendezvous.world_size == 1) return begin_here(start, rendezvous, std::move(whole), keep_track);
+  be_of_group(start, rendezvous, std::move(whole), keep_track);
+  return 0;
+}
+
+}  // namespace linac::train
