@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "linac/train/train/input/input.h"
+#include "linac/train/train/loops/quick_figures.h"
 #include "linac/train/train/monitor.h"
 #include "linac/train/trained/gan_architecture.h"
 
