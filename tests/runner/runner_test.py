@@ -12,8 +12,10 @@ import tempfile
 import unittest
 import unittest.mock
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests"))
+from lib import paths
+from lib.runs import ROOT
+
+paths.add("tests")
 from runner import minutes, results, skip_list, turns  # noqa: E402
 
 BUILD = pathlib.Path(sys.argv.pop(1)) if len(sys.argv) > 1 else None
