@@ -9,6 +9,7 @@
 #include "linac/base/base/atomic_file.h"
 #include "linac/base/base/error.h"
 #include "linac/base/job/branch.h"
+#include "linac/base/job/job_paths.h"
 #include "linac/base/weights/tensor_file.h"
 #include "linac/train/train/record/run_folder.h"
 #include "linac/train/trained/checkpoint_files.h"

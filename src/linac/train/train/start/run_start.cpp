@@ -92,7 +92,7 @@ int start_workers(const RunStart& start, const job::Job& job, const RunPlace& pl
 }
 
 // The process that people start: the only worker, or the parent of local ones.
-int begin_here(RunStart start, const comm::Rendezvous& rendezvous, trained::CompiledJob whole,
+int begin_here(const RunStart& start, const comm::Rendezvous& rendezvous, trained::CompiledJob whole,
                const KeepTrack& keep_track) {
   const job::Job& job = whole.job;
   RunPlace place = RunPlace::of(start.out, job, start.resume);
