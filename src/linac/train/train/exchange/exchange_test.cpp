@@ -24,9 +24,10 @@ job::Job job_of_two_replicas() {
 TrainState state_of(const job::Job& job) {
   graph::Parameters parameters;
   parameters.trainable_layout.add("a", {4});
-  parameters.trainable.assign(4, 0.0F);
+  const auto total = static_cast<size_t>(parameters.trainable_layout.total);
+  parameters.trainable.assign(total, 0.0F);
   TrainState state;
-  state.networks.push_back({"model", parameters, optimizer::Optimizer(job.train.optimizer, 4), {}, {}});
+  state.networks.push_back({"model", parameters, optimizer::Optimizer(job.train.optimizer, total), {}, {}});
   return state;
 }
 
@@ -61,9 +62,9 @@ bool update_once(ReplicaUpdate& update, TrainState& state) {
   StepResult result;
   return update.run(
       "", {"loss"}, state, 0, 0.5,
-      [](size_t, const graph::GradientReady&) {
+      [&](size_t, const graph::GradientReady&) {
         models::Contribution made;
-        made.gradient.assign(4, 1.0F);
+        made.gradient.assign(state.networks[0].parameters.trainable.size(), 1.0F);
         made.losses = {1};
         made.judge();
         return made;
