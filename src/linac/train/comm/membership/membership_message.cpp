@@ -1,5 +1,6 @@
 #include "linac/train/comm/membership/membership_message.h"
 
+#include <limits>
 #include <stdexcept>
 
 #include "linac/train/comm/membership/view_change.h"
@@ -31,6 +32,14 @@ nlohmann::json to_json(const Activity& activity) {
 
 Activity activity_from(const nlohmann::json& json) {
   return {json.at(0), json.at(1), json.at(2), json.at(3), json.at(4)};
+}
+
+// Whole numbers are due but for seconds. Another one is not to be put where it does not fit, which would be undefined.
+bool fits(int /*depth*/, nlohmann::json::parse_event_t event, nlohmann::json& value) {
+  if (event != nlohmann::json::parse_event_t::value || !value.is_number_float()) return true;
+  const auto number = value.get<double>();
+  if (!(number >= 0 && number < std::numeric_limits<int>::max())) throw std::runtime_error("a number out of bounds");
+  return true;
 }
 
 }  // namespace
@@ -92,7 +101,7 @@ std::string encode(const Message& message, const View* known) {
 }
 
 Message decode_message(std::string_view bytes, const View& installed) {
-  const auto json = nlohmann::json::parse(bytes);
+  const auto json = nlohmann::json::parse(bytes, fits);
   const int type = json.at("type");
   if (type < 0 || type > kLastType) throw std::runtime_error("a message of an unknown kind");
   Message message;

@@ -67,6 +67,12 @@ TEST(MembershipMessage, AlteredBytesAreErrors) {
       decode_message(R"({"type": 3, "from": 1, "from_address": "", "report": {"installed": 1, "moment": [0,0,0]}})"),
       std::exception)
       << "a proposal without its view";
+  for (const char* const number : {"1e30", "-1.5", "3e9"}) {
+    const std::string report = R"("report": {"installed": 1, "moment": [0,0,0]}})";
+    EXPECT_THROW(decode_message(std::string(R"({"type": 0, "from_address": "", "from": )") + number + ", " + report),
+                 std::runtime_error)
+        << number;
+  }
 }
 
 }  // namespace

@@ -119,7 +119,7 @@ TEST(SecureLink, WithoutTheKeyThereIsNone) {
 TEST(SecureLink, WhoSpeaksAnotherLanguageIsLetGo) {
   for (const std::string& said : {std::string("GET / HTTP/1.1\r\n\r\n"), std::string(100, '\0'),
                                   std::string("\x16\x03\x01\xff\xff", 5) + std::string(70'000, 'x'),
-                                  std::string("\x52\0\0\0{\"from\":1,\"run\":\"a run\",\"view\":0}", 40)}) {
+                                  std::string("\x52\0\0\0", 4) + R"({"from":1,"run":"a run","view":0})"}) {
     Sockets ends = sockets();
     SecureLink link(std::move(ends.one), kRun, End::kCalled);
     EXPECT_FALSE(link.established());
