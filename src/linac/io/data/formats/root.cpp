@@ -6,7 +6,6 @@
 #include <functional>
 #include <numeric>
 #include <optional>
-#include <ranges>
 
 #include "linac/base/base/error.h"
 #include "linac/base/base/plural.h"
@@ -46,7 +45,8 @@ class RootTables {
 
   const std::vector<std::unique_ptr<root::Table>>& all() const { return tables_; }
   int64_t most_events() const {
-    return std::ranges::max(tables_ | std::views::transform([](const auto& table) { return table->events(); }));
+    const auto most = [](const auto& one, const auto& other) { return one->events() < other->events(); };
+    return (*std::ranges::max_element(tables_, most))->events();
   }
   /// With the table's name, where there are several.
   std::string full_name(const Column& column) const {
