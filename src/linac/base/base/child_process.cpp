@@ -35,6 +35,8 @@ constexpr std::chrono::seconds kKillWait{10};
 // makes a fork() of it, which is to be waited for.
 #if defined(__SANITIZE_THREAD__)
 constexpr int kReportMs = 10'000;
+#elif defined(__has_feature)
+constexpr int kReportMs = __has_feature(thread_sanitizer) ? 10'000 : 0;
 #else
 constexpr int kReportMs = 0;
 #endif
