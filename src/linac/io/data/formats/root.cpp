@@ -17,7 +17,10 @@ namespace linac::data {
 namespace {
 
 constexpr double kBlockBytes = 4 << 20;
-constexpr int64_t kBlockEventsMax = 16384, kTrainingEventsMax = 4096;
+constexpr int64_t kBlockEventsMax = 16384;
+// For training: of the widest column. What is read at once stays in a processor's cache until it is packed.
+constexpr double kTrainingBytes = 256 << 10;
+constexpr int64_t kTrainingEventsMax = 4096;
 
 std::shared_ptr<arrow::DataType> type_named(const std::string& name) {
   static const std::pair<const char*, std::shared_ptr<arrow::DataType>> kTypes[] = {
@@ -97,9 +100,10 @@ class RootBatches : public BatchReader {
       most = std::max(most, column.info->bytes_an_event);
       all += column.info->bytes_an_event;
     }
-    const bool training = values_ == Values::kForTraining;
-    block_events_ = std::clamp(static_cast<int64_t>(kBlockBytes / (training ? most : all)), int64_t{1},
-                               training ? kTrainingEventsMax : kBlockEventsMax);
+    if (values_ == Values::kForTraining)
+      block_events_ = std::clamp(static_cast<int64_t>(kTrainingBytes / most), int64_t{1}, kTrainingEventsMax);
+    else
+      block_events_ = std::clamp(static_cast<int64_t>(kBlockBytes / all), int64_t{1}, kBlockEventsMax);
     next_ = range.first;
     end_ = range.count < 0 ? events_ : range.first + range.count;
   }
