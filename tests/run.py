@@ -136,6 +136,9 @@ def main() -> int:
     failed = [one.name for one in ran if one.outcome == results.FAILED]
     forbidden = [skip for skip in skips if not allowed[skip]] if options.strict else []
     if failed:
+        for one in ran:
+            if one.outcome == results.FAILED:
+                print(f"\n{one.name} failed:\n" + "\n".join("  " + line for line in one.evidence))
         print("\nFailed: " + " ".join(failed))
     if forbidden:
         print(f"\n{len(forbidden)} skips that tests/skips.txt does not allow here: bring what is missing, or add a line that says what they need")

@@ -25,6 +25,7 @@ class Result:
     seconds: float
     skips: list[Skip]
     cpu_s: float | None = None
+    evidence: list[str] = dataclasses.field(default_factory=list)  # of a failed one: the lines that tell why
 
 
 # tests/lib/skips.py: SKIPPED what: why; command
@@ -58,6 +59,20 @@ def whole(test: str, output: str) -> list[Skip]:
     return [*found, Skip(test, ALL, why, command.group().strip() if command else "")]
 
 
+# GoogleTest: "file:line: Failure" and what follows, up to the next event.
+GOOGLE_FAILURE = re.compile(r"^[^\n]*:\d+: Failure\n(?:(?!\[ |[^\n]*:\d+: (?:Failure|Skipped)).*\n?)*", re.M)
+EVIDENCE_LINES, EVIDENCE_WIDTH = 40, 240
+
+
+def evidence(output: str) -> list[str]:
+    """What a failed test says of its failure: GoogleTest's failures and which tests had them, else its last lines. Bounded, since a log may
+    keep the end only."""
+    blocks = [match.group().rstrip().splitlines()[:8] for match in GOOGLE_FAILURE.finditer(output)]
+    lines = [line for block in blocks for line in block][:EVIDENCE_LINES] + re.findall(r"^\[  FAILED  \] .*\(\d+ ms\)$", output, re.M)
+    lines = lines or [line for line in output.splitlines() if line.strip()][-EVIDENCE_LINES // 2:]
+    return [line[:EVIDENCE_WIDTH] for line in lines[-EVIDENCE_LINES:]]
+
+
 def read(junit: pathlib.Path) -> list[Result]:
     results = []
     for case in xml.etree.ElementTree.parse(junit).getroot().iter("testcase"):
@@ -71,5 +86,6 @@ def read(junit: pathlib.Path) -> list[Result]:
             outcome, skips = SKIPPED, [Skip(name, ALL, "disabled in CMake")]
         else:  # failed, or not run for want of its program or of what it follows
             outcome, skips = FAILED, skips_in(name, output)
-        results.append(Result(name, outcome, float(case.get("time") or 0), skips))
+        told = evidence(output) if outcome == FAILED else []
+        results.append(Result(name, outcome, float(case.get("time") or 0), skips, evidence=told))
     return results

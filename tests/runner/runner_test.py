@@ -28,7 +28,7 @@ enable_testing()
 add_test(NAME good COMMAND sh -c "x=0; while [ $x -lt 300000 ]; do x=$((x+1)); done")
 add_test(NAME half COMMAND sh -c "echo 'SKIPPED the other half: no such server; tests/servers/get.sh prometheus'")
 add_test(NAME none COMMAND sh -c "echo 'skipped: no sshd (tests/servers/get.sh sshd)'; exit 77")
-add_test(NAME bad COMMAND sh -c "exit 3")
+add_test(NAME bad COMMAND sh -c "echo why it is bad; exit 3")
 add_test(NAME lost COMMAND no_such_program)
 add_test(NAME long_one COMMAND true)
 set_tests_properties(none PROPERTIES SKIP_RETURN_CODE 77)
@@ -53,6 +53,7 @@ class Runner(unittest.TestCase):
         status, said = self.run_tests()
         self.assertEqual((status, said[-1]), (1, "2 passed, 2 failed, 2 skipped"), said)
         self.assertIn("Failed: bad lost", said)
+        self.assertEqual(said[said.index("bad failed:") + 1], "  why it is bad")
         self.assertTrue(any("half (the other half): no such server" in line for line in said), said)
         self.assertIn("  this brings them: tests/servers/get.sh prometheus sshd", said)
         self.assertIn("2 2 2", (self.folder / "tally").read_text().splitlines())
@@ -100,6 +101,13 @@ class Skips(unittest.TestCase):
                 "[ RUN      ] C.D\nb_test.cpp:1: Skipped\n\n[  SKIPPED ] C.D (12 ms)\n[  SKIPPED ] 2 tests, listed below:\n[  SKIPPED ] C.D\n")
         self.assertEqual(results.skips_in("t", said), [results.Skip("t", "Sizes/Conv.Is/avx512", "this processor lacks it"),
                                                       results.Skip("t", "C.D", "no reason given")])
+
+    def test_what_failed(self):
+        said = ("[ RUN      ] A.B\nnoise\na_test.cpp:7: Failure\nExpected equality\n  1\n  2\n\n[  FAILED  ] A.B (3 ms)\n[ RUN      ] C.D\n"
+                "[       OK ] C.D (0 ms)\n[  FAILED  ] 1 test, listed below:\n[  FAILED  ] A.B\n")
+        self.assertEqual(results.evidence(said), ["a_test.cpp:7: Failure", "Expected equality", "  1", "  2", "[  FAILED  ] A.B (3 ms)"])
+        self.assertEqual(len(results.evidence("line\n" * 1000)), results.EVIDENCE_LINES // 2)
+        self.assertEqual(results.evidence("x" * 10000), ["x" * results.EVIDENCE_WIDTH])
 
     def test_of_our_own(self):
         self.assertEqual(results.skips_in("t", "x\n  SKIPPED a part: no server; get it\nSKIPPED b: why\n"),

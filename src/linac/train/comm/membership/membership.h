@@ -160,6 +160,7 @@ class Membership {
   bool in_groups() const { return installed_.size() > settings_.one_level_max; }
   bool coordinates() const { return !installed_.members.empty() && installed_.members.front().key == self_.key; }
   int64_t pause() const;
+  int64_t answer_time() const;
   Peer& peer(uint64_t key) { return peers_[key]; }
   Activity activity_of(const Member& member) const;
   std::vector<Member> others() const;  // of the views that are installed or that somebody has accepted

@@ -88,6 +88,11 @@ int64_t Membership::pause() const {
   return settings_.retry_ms * std::max<int64_t>(1, installed_.size() / kMany);
 }
 
+// What a message there and one back may take, on a loaded machine too.
+int64_t Membership::answer_time() const {
+  return std::max(5 * pause(), settings_.silence_ms / 8);
+}
+
 Activity Membership::activity_of(const Member& member) const {
   if (member.key == self_.key) return activity_;
   const auto found = peers_.find(member.key);
@@ -159,6 +164,10 @@ void Membership::lose(const Member& member, Standing standing, const std::string
                        .silent = standing == Standing::kSilent ? std::optional(member) : std::nullopt,
                        .last_activity = lost.activity});
   }
+  // Nothing was expected yet of who is to propose now: it gets the time for an answer.
+  const Member* const next = phase_ == Phase::kRegrouping ? candidate() : nullptr;
+  if (next != nullptr && next->key != self_.key)
+    peer(next->key).heard = std::max(peer(next->key).heard, now - settings_.silence_ms + answer_time());
   if (phase_ != Phase::kRunning) return;
   if (standing == Standing::kSilent) silent_ = member.key;
   regroup(fmt::format("rank {} is lost", rank), now);
@@ -185,10 +194,9 @@ void Membership::note_silence(int64_t now) {
 
 // Who looked after this member has waited for it already: it gets the time for an answer, and not all of it again.
 void Membership::hasten(uint64_t silent, int64_t now) {
-  const int64_t answer_ms = std::max(5 * pause(), settings_.silence_ms / 8);
   const auto found = peers_.find(silent);
   if (phase_ != Phase::kRegrouping || found == peers_.end() || found->second.heard > phase_began_) return;
-  found->second.heard = std::min(found->second.heard, now - settings_.silence_ms + answer_ms);
+  found->second.heard = std::min(found->second.heard, now - settings_.silence_ms + answer_time());
 }
 
 void Membership::note_silence_of(const Member& member, int64_t now) {

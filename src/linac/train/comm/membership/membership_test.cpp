@@ -125,6 +125,31 @@ TEST(Membership, WhoIsLateAndHasAcceptedTheViewIsToldItsName) {
   EXPECT_TRUE(told.front().message.view->members.empty());
 }
 
+// The most senior one has died and the next is halted: whoever notices first must not take the third, to which nobody
+// has spoken yet, for silent too.
+TEST(Membership, WhoComesNextAfterASilentOneGetsTimeToAnswer) {
+  Membership membership(member(3), kSettings, [] { return uint64_t{99}; });
+  membership.found(view_of(1, 4), 0);
+  membership.on_refused(member(0).address, 100);
+  ASSERT_EQ(membership.phase(), Membership::Phase::kRegrouping);
+  std::vector<std::string> lost;
+  int64_t first_lost_at = 0, second_lost_at = 0;
+  for (int64_t ms = 100; ms <= 100 + 2 * kSettings.silence_ms; ms += 10) {
+    membership.on_tick(ms);
+    for (const auto& event : membership.take_events()) {
+      if (event.kind != MembershipEvent::Kind::kLost) continue;
+      lost.push_back(event.text);
+      if (lost.size() == 2) first_lost_at = ms;
+      if (lost.size() == 3) second_lost_at = ms;
+    }
+  }
+  ASSERT_EQ(lost.size(), 3u);
+  EXPECT_NE(lost[1].find("rank 1"), std::string::npos) << lost[1];
+  EXPECT_NE(lost[2].find("rank 2"), std::string::npos) << lost[2];
+  EXPECT_GE(first_lost_at, 100 + kSettings.silence_ms);
+  EXPECT_GE(second_lost_at, first_lost_at + kSettings.silence_ms / 8);
+}
+
 TEST(Membership, ProposesWhatChangesToWhoHasTheView) {
   Membership membership = coordinator(1, 4);
   membership.on_message(request_of(9), 1);
