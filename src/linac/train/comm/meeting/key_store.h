@@ -13,6 +13,7 @@ namespace linac::comm {
 class KeyStore {
  public:
   virtual ~KeyStore() = default;
+  /// Nobody answers: others see the text soon, and for certain once this worker has had an answer to a later call.
   virtual void set(const std::string& key, const std::string& text) = 0;
   /// Of a key that is there, or will be soon.
   virtual std::string get(const std::string& key) = 0;

@@ -28,13 +28,15 @@ TEST(KeyStore, TextsAreFoundByTheirKeys) {
     const auto other = stores->reach("127.0.0.1", host->port(), 20s);
     EXPECT_FALSE(other->check("run/0"));
     one->set("run/0", text);
+    EXPECT_TRUE(one->check("run/0"));
     EXPECT_TRUE(other->check("run/0"));
     EXPECT_FALSE(other->check("run/1"));
-    other->wait("run/0", 1ms);
+    other->wait("run/0", 20s);
     EXPECT_EQ(other->get("run/0"), text);
     EXPECT_TRUE(host->check("run/0"));
     EXPECT_FALSE(host->check("run/1"));
     one->set("run/0", "again");
+    EXPECT_EQ(one->get("run/0"), "again");
     EXPECT_EQ(other->get("run/0"), "again");
   }
 }
