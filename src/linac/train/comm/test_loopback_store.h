@@ -82,7 +82,7 @@ class LoopbackHost : public HostedStore {
 class LoopbackStore : public KeyStore {
  public:
   LoopbackStore(const std::string& addr, int port, std::chrono::milliseconds limit)
-      : address_(host_and_port(addr, port)), limit_(limit) {
+      : address_(host_and_port(addr, port)) {
     const auto end = Clock::now() + limit;
     for (;;) {
       try {
@@ -96,7 +96,7 @@ class LoopbackStore : public KeyStore {
   }
   void set(const std::string& key, const std::string& text) override { ask("S" + key + "\n" + text); }
   std::string get(const std::string& key) override {
-    wait(key, limit_);
+    wait(key, kAnswer);
     return find(key).value();
   }
   void wait(const std::string& key, std::chrono::milliseconds limit) override {
@@ -108,7 +108,7 @@ class LoopbackStore : public KeyStore {
 
  private:
   using Clock = std::chrono::steady_clock;
-  static constexpr std::chrono::milliseconds kAgain{5};
+  static constexpr std::chrono::milliseconds kAgain{5}, kAnswer{60'000};
 
   std::optional<std::string> find(const std::string& key) {
     const std::string answer = ask("G" + key);
@@ -128,7 +128,6 @@ class LoopbackStore : public KeyStore {
   }
 
   const std::string address_;
-  const std::chrono::milliseconds limit_;
 };
 
 class LoopbackStores : public Stores {

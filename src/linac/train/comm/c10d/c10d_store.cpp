@@ -13,6 +13,8 @@ namespace linac::comm {
 namespace {
 
 using Milliseconds = std::chrono::milliseconds;
+constexpr std::chrono::seconds kAnswer{60};
+
 using StorePointer = c10::intrusive_ptr<c10d::TCPStore>;
 
 // The first line without c10's backtrace.
@@ -49,7 +51,8 @@ class C10dHost : public HostedStore {
 
 class C10dStore : public KeyStore {
  public:
-  explicit C10dStore(StorePointer store) : store_(std::move(store)) {}
+  // How long one connects says nothing of how long an answer may take.
+  explicit C10dStore(StorePointer store) : store_(std::move(store)) { store_->setTimeout(kAnswer); }
   void set(const std::string& key, const std::string& text) override { base().set(key, text); }
   std::string get(const std::string& key) override { return base().get_to_str(key); }
   void wait(const std::string& key, Milliseconds limit) override { store_->wait({key}, limit); }

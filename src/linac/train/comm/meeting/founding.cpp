@@ -4,16 +4,28 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <nlohmann/json.hpp>
 #include <random>
 
 #include "linac/base/base/error.h"
+#include "linac/base/base/log.h"
+#include "linac/base/base/signals.h"
 #include "linac/train/comm/meeting/sockets.h"
 
 namespace linac::comm {
 namespace {
 
 using Milliseconds = std::chrono::milliseconds;
+using Clock = std::chrono::steady_clock;
+
+// While one waits for others: how often it looks whether it is asked to stop, and when it says for whom it waits.
+constexpr Milliseconds kLook{1000}, kPatience{10'000};  // or half of the time, where that is shorter
+
+// Whether an attempt has failed because its time was up, and not because the store is gone.
+bool waited_since(Clock::time_point begin) {
+  return Clock::now() - begin >= kLook / 2;
+}
 
 std::string joined_key(int rank) {
   return fmt::format("joined/{}", rank);
@@ -70,14 +82,35 @@ void Founding::connect(const Stores& stores) {
     hosted_ = host_store(stores, served, meet_.master_port);
     host = host_to_call(served);
   }
-  try {
-    keys_ = stores.reach(host, meet_.master_port, timeout_);
-  } catch (const std::exception& error) {
-    throw Error(ErrorCode::kPeerLost,
-                fmt::format("[comm] rank {}: no answer from the store at {} ({}); check that rank 0 runs there and "
-                            "that the port is open",
-                            meet_.rank, host_and_port(meet_.master_addr, meet_.master_port), error.what()));
+  while (keys_ == nullptr) {
+    const auto now = Clock::now();
+    const auto left = std::chrono::duration_cast<Milliseconds>(begin_ + timeout_ - now);
+    try {
+      keys_ = stores.reach(host, meet_.master_port, std::clamp(left, Milliseconds(1), kLook));
+    } catch (const std::exception& error) {
+      look_up([] { return "0"; });
+      if (left > kLook && waited_since(now)) continue;
+      throw Error(ErrorCode::kPeerLost,
+                  fmt::format("[comm] rank {}: no answer from the store at {} ({}); check that rank 0 runs there and "
+                              "that the port is open",
+                              meet_.rank, host_and_port(meet_.master_addr, meet_.master_port), error.what()));
+    }
   }
+}
+
+// Between two looks of one who waits.
+void Founding::look_up(const std::function<std::string()>& who_is_missing) {
+  if (const int signal = stop_signal(); signal != 0) {
+    throw Error(ErrorCode::kPreempted, fmt::format("[comm] rank {}: asked to stop ({}) while it waited for rank {}",
+                                                   meet_.rank, strsignal(signal), who_is_missing()));
+  }
+  if (told_ || Clock::now() - begin_ < std::min(kPatience, timeout_ / 2)) return;
+  told_ = true;
+  log::warn(
+      fmt::format("[comm] rank {} waits for rank {} of {} at {} (environment of {}), up to {:.0f} s; check that "
+                  "all workers were started",
+                  meet_.rank, who_is_missing(), meet_.world_size, host_and_port(meet_.master_addr, meet_.master_port),
+                  meet_.source, static_cast<double>(timeout_.count()) / 1000));
 }
 
 // "2, 3, 7 and 12 others"
@@ -108,21 +141,28 @@ std::string Founding::find(const std::string& place) {
 }
 
 void Founding::wait_for(const std::string& place) {
-  std::string missing = "0";
-  try {
-    return keys_->wait(key_of(place), timeout_);
-  } catch (const std::exception&) {
+  const auto missing = [&]() -> std::string {
     try {
-      missing = missing_ranks();
+      return missing_ranks();
     } catch (const std::exception&) {
-      // The store itself is gone, and rank 0 or the launcher with it.
+      return "0";  // the store itself is gone, and rank 0 or the launcher with it
     }
+  };
+  for (const auto end = Clock::now() + timeout_;;) {
+    const auto now = Clock::now();
+    const auto left = std::chrono::duration_cast<Milliseconds>(end - now);
+    try {
+      return keys_->wait(key_of(place), std::clamp(left, Milliseconds(1), kLook));
+    } catch (const std::exception&) {
+      look_up(missing);
+      if (left > kLook && waited_since(now)) continue;
+    }
+    throw Error(ErrorCode::kPeerLost,
+                fmt::format("[comm] rank {}: of {} ranks, {} did not join within {:.1f} s (environment of {}); check "
+                            "that all workers were started",
+                            meet_.rank, meet_.world_size, missing(), static_cast<double>(timeout_.count()) / 1000,
+                            meet_.source));
   }
-  throw Error(
-      ErrorCode::kPeerLost,
-      fmt::format("[comm] rank {}: of {} ranks, {} did not join within {:.1f} s (environment of {}); check "
-                  "that all workers were started",
-                  meet_.rank, meet_.world_size, missing, static_cast<double>(timeout_.count()) / 1000, meet_.source));
 }
 
 // Rank 0 reads what all have left and writes the view down for them, so that what the store answers grows with their

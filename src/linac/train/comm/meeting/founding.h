@@ -19,7 +19,8 @@ namespace linac::comm {
 class Founding {
  public:
   /// Rank 0 hosts the store unless the launcher does. `find_key` is called by rank 0 before the others call it: it may
-  /// leave the key where they find it. Errors as for make_group().
+  /// leave the key where they find it. Errors as for make_group(). Whoever waits says after ten seconds for whom, and
+  /// gives up with kPreempted when stop_signal() says so.
   Founding(const Rendezvous& rendezvous, const Stores& stores, std::chrono::milliseconds timeout,
            const std::function<RunKey()>& find_key);
 
@@ -34,11 +35,14 @@ class Founding {
   void connect(const Stores& stores);
   std::string missing_ranks();
   void wait_for(const std::string& place);
+  void look_up(const std::function<std::string()>& who_is_missing);
   void leave(const std::string& place, const std::string& text);
   std::string find(const std::string& place);
 
   const Rendezvous meet_;
   const std::chrono::milliseconds timeout_;
+  const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+  bool told_ = false;  // who is missing
   const std::string prefix_;
   std::unique_ptr<HostedStore> hosted_;  // by rank 0, unless the launcher does
   std::unique_ptr<KeyStore> keys_;

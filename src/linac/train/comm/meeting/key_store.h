@@ -15,7 +15,7 @@ class KeyStore {
   virtual ~KeyStore() = default;
   /// Nobody answers: others see the text soon, and for certain once this worker has had an answer to a later call.
   virtual void set(const std::string& key, const std::string& text) = 0;
-  /// Of a key that is there, or will be soon.
+  /// Of a key that is there, or will be soon: within a minute, else it throws.
   virtual std::string get(const std::string& key) = 0;
   /// Returns once the key is there; throws if it is not within `limit`.
   virtual void wait(const std::string& key, std::chrono::milliseconds limit) = 0;

@@ -125,6 +125,9 @@ Rendezvous from_slurm(const EnvironmentReader& env) {
   check_consistent(meet, "SLURM_PROCID", size_name, "SLURM_LOCALID");
   meet.cores = env.optional_int("SLURM_CPUS_PER_TASK", 1, INT32_MAX).value_or(0);
   if (meet.world_size == 1) return meet;
+  // In the script of `sbatch --ntasks 4` these are those of the first task, and there are no others before srun.
+  if (!env.text("SLURM_STEP_ID") && !env.text("SLURM_STEP_NUM_TASKS"))
+    return {.tasks_of_script = meet.world_size, .source = "a lone process"};
   meet.local_world_size = std::min(meet.world_size, slurm_tasks_here(env, meet.local_rank + 1));
 
   if (const auto addr = env.text("MASTER_ADDR")) {

@@ -32,7 +32,8 @@ struct Rendezvous {
   std::string interface {};  // network interface for the data, e.g. "ib0"; empty: the one that leads to the master
   std::string advertise{};   // where others find this worker, if not at the address that it listens at
   PortRange ports{};
-  std::string source{};  // for messages: "torchrun", "TF_CONFIG", "OpenMPI", "Hydra", "Slurm" or "a lone process"
+  int tasks_of_script = 0;  // above 0: Slurm's batch script, which is none of the job's so many tasks
+  std::string source{};     // for messages: "torchrun", "TF_CONFIG", "OpenMPI", "Hydra", "Slurm" or "a lone process"
 };
 
 /// The value of an environment variable, or nothing when it is unset.
@@ -49,7 +50,8 @@ std::optional<std::string> process_environment(const std::string& name);
 ///   4. Hydra, that is MPICH and Intel MPI: PMI_RANK, PMI_SIZE, MPI_LOCALRANKID; MASTER_PORT has to be set, and
 ///      MASTER_ADDR too if they are on several machines
 ///   5. Slurm: SLURM_PROCID, SLURM_STEP_NUM_TASKS or SLURM_NTASKS, SLURM_LOCALID; the master is the first host of
-///      SLURM_STEP_NODELIST or SLURM_JOB_NODELIST, the port follows from SLURM_JOB_ID
+///      SLURM_STEP_NODELIST or SLURM_JOB_NODELIST, the port follows from SLURM_JOB_ID. The batch script itself, which
+///      has a SLURM_PROCID but no SLURM_STEP_ID, is a lone process
 ///   6. a lone process
 /// The workers of this machine are counted by LOCAL_WORLD_SIZE, whatever the launcher, else by: all of them where the
 /// master is at a loopback address (1); the tasks with the same host (2); OMPI_COMM_WORLD_LOCAL_SIZE (3);

@@ -172,6 +172,15 @@ TEST(Rendezvous, Slurm) {
   EXPECT_EQ(read(with(kSlurm, "MASTER_PORT", "4444")).master_port, 4444);
 }
 
+TEST(Rendezvous, ABatchScriptOfSlurmIsNoTask) {
+  const auto meet = read(without(with(kSlurm, "SLURM_PROCID", "0"), "SLURM_STEP_ID"));
+  EXPECT_EQ(meet.world_size, 1);
+  EXPECT_EQ(meet.tasks_of_script, 4);
+  EXPECT_EQ(
+      read(without(with(with(kSlurm, "SLURM_PROCID", "0"), "SLURM_NTASKS", "1"), "SLURM_STEP_ID")).tasks_of_script, 0);
+  EXPECT_EQ(read(kSlurm).tasks_of_script, 0);
+}
+
 TEST(Rendezvous, SlurmMistakesNameTheVariable) {
   expect_names(refusal(without(kSlurm, "SLURM_NTASKS")), "SLURM_NTASKS");
   expect_names(refusal(without(kSlurm, "SLURM_JOB_ID")), "SLURM_JOB_ID");

@@ -15,7 +15,9 @@
 #include <thread>
 
 #include "linac/base/base/error.h"
+#include "linac/base/base/log.h"
 #include "linac/base/base/rng.h"
+#include "linac/base/base/signals.h"
 #include "linac/base/base/temporary_folder.h"
 #include "linac/train/comm/group.h"
 #include "linac/train/comm/meeting/founding.h"
@@ -185,6 +187,8 @@ GroupSettings settings_of(const std::string& role) {
 TEST(TcpWorker, Role) {
   const char* const role = std::getenv("LINAC_TEST_ROLE");
   if (role == nullptr) GTEST_SKIP() << "runs in the worker processes";
+  catch_stop_signals();
+  log::set_file(std::string(std::getenv("LINAC_TEST_OUT")) + ".log");
   std::ofstream out(std::getenv("LINAC_TEST_OUT"));
   int status = 1;
   try {
@@ -435,6 +439,29 @@ TEST_F(TcpGroups, MissingRanksAreNamed) {
   EXPECT_EQ(wait_for(workers_[0]), static_cast<int>(ErrorCode::kPeerLost));
   const auto said = file_text(workers_[0].out);
   EXPECT_NE(said.find("of 3 ranks, 1, 2 did not join within 1.5 s"), std::string::npos) << said;
+  const auto log = file_text(workers_[0].out + ".log");
+  EXPECT_NE(log.find("rank 0 waits for rank 1, 2 of 3"), std::string::npos) << log;
+}
+
+// Whoever waits for others hears that it is to stop, at the store and before it.
+TEST_F(TcpGroups, AWaitForOthersEndsWithTheFirstSignal) {
+  const auto store = host_store("127.0.0.1");
+  start("collectives", 0, 2, store->port(), true);
+  int closed = 0;
+  { closed = host_store("127.0.0.1")->port(); }
+  start("collectives", 1, 2, closed, true);
+  for (auto& worker : workers_) {
+    for (const auto end = Clock::now() + kTimeout; !std::filesystem::exists(worker.out) && Clock::now() < end;)
+      std::this_thread::sleep_for(5ms);
+    kill(worker.pid, SIGTERM);
+  }
+  for (int rank = 0; rank < 2; ++rank) {
+    EXPECT_EQ(wait_for(workers_[rank]), static_cast<int>(ErrorCode::kPreempted));
+    const auto said = file_text(workers_[rank].out);
+    EXPECT_NE(said.find(fmt::format("asked to stop (Terminated) while it waited for rank {}", 1 - rank)),
+              std::string::npos)
+        << said;
+  }
 }
 
 TEST_F(TcpGroups, AnAbsentStoreIsAnErrorWithinTheTimeout) {

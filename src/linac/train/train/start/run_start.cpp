@@ -91,6 +91,15 @@ int start_workers(const RunStart& start, const job::Job& job, const RunPlace& pl
   return launch::launch_local_workers(launch, comm::c10d_stores());
 }
 
+// Slurm gives the script of `sbatch --ntasks 4` the variables of its first task.
+void refuse_script(const RunStart& start, const comm::Rendezvous& rendezvous) {
+  if (rendezvous.tasks_of_script == 0 || !start.workers.empty() || !start.join.empty()) return;
+  throw user_error(
+      fmt::format("[train] this is the batch script of a Slurm job of {} tasks, and none of these tasks (SLURM_STEP_ID "
+                  "is not set); write `srun linac train ...` in it, or add --workers N for N workers on this machine",
+                  rendezvous.tasks_of_script));
+}
+
 // The process that people start: the only worker, or the parent of local ones.
 int begin_here(const RunStart& start, const comm::Rendezvous& rendezvous, trained::CompiledJob whole,
                const KeepTrack& keep_track) {
@@ -149,6 +158,7 @@ int start_run(const RunStart& start, const comm::Rendezvous& rendezvous, trained
     join(start, rendezvous, std::move(whole));
     return 0;
   }
+  refuse_script(start, rendezvous);
   if (rendezvous.world_size == 1) return begin_here(start, rendezvous, std::move(whole), keep_track);
   be_of_group(start, rendezvous, std::move(whole), keep_track);
   return 0;
