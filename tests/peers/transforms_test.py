@@ -165,6 +165,11 @@ def selection_agrees(events):
         expect(report["events"] == int((part == name).sum()), f"evaluate --part {name} --filter: {report['events']} events")
     report = json.loads(linac("evaluate", "--model", folder / "selected", "--validation-split", "--bootstraps", 0, "--json"))
     expect(report["events"] == int((part == "validation").sum()), "evaluate --validation-split: those that tested")
+    fold = np.where(part == "test", 0, 1 + (4 * np.array(place) / (1 - 0.1)).astype(int))
+    linac("train", job, "--out", folder / "fold", "--workers", 1, "--set", "data.split.validation=0", "--fold", "3/4")
+    for words, wanted in ((["--validation-split"], fold == 3), (["--data", folder / "events.parquet", "--part", "test", "--filter"], part == "test")):
+        report = json.loads(linac("evaluate", "--model", folder / "fold", *words, "--bootstraps", 0, "--json"))
+        expect(report["events"] == int(wanted.sum()), f"evaluate {words[0]} of the third of four folds: {report['events']} events")
     report = json.loads(linac("evaluate", "--model", folder / "selected", "--data", folder / "events.parquet", "--bootstraps", 0, "--json"))
     expect(report["events"] == EVENTS, "evaluate: all events, for none were selected")
 

@@ -177,8 +177,12 @@ train: {epochs: 1, batch: 16, fit: {loss: binary_crossentropy}}
 """
 
 
+def part_place(run_number: int, event: int) -> float:
+    return (xxhash.xxh3_64_intdigest(struct.pack("<2d", run_number, event)) >> 11) / 2**53
+
+
 def part_of(run_number: int, event: int) -> str:
-    place = (xxhash.xxh3_64_intdigest(struct.pack("<2d", run_number, event)) >> 11) / 2**53
+    place = part_place(run_number, event)
     return "test" if place >= 1 - 0.1 else "validation" if place >= 1 - 0.1 - 0.2 else "train"
 
 
@@ -205,6 +209,13 @@ def transforms(root: pathlib.Path, whole: pa.Table) -> None:
         check(same(table, whole.filter(pa.array([place == part for place in places]))), f"{part}: {len(table)} events, as xxhash has them")
     of_job = pq.read_table(root / "part.parquet")["event"].to_pylist()
     check(of_job == parts["test"].filter(pa.array([met > 20 for met in parts["test"]["met"].to_pylist()]))["event"].to_pylist(), f"{len(of_job)} events of the job's own test part are those of the split")
+    (root / "unfiltered.yaml").write_text(JOB.replace('  filter: "met > 20"\n', ""))
+    run(root, "convert", "in-*.parquet", "part.parquet", "--job", "unfiltered.yaml", "--part", "test", "--columns", "event", "--overwrite")
+    check(pq.read_table(root / "part.parquet")["event"].to_pylist() == parts["test"]["event"].to_pylist(), "of a job that filters nothing its test part, and no other event")
+    run(root, "split", "in-*.parquet", "folds", "--folds", "3", "--by", "run,event", "--columns", "run,event")
+    folds = [[part_place(*key) for key in zip(*(table[name].to_pylist() for name in ("run", "event")))]
+             for table in (read(*sorted((root / f"folds/fold-{fold}").glob("*.parquet"))) for fold in (1, 2, 3))]
+    check(sum(map(len, folds)) == EVENTS and all(int(3 * place) == fold for fold in range(3) for place in folds[fold]), f"folds: {[len(one) for one in folds]} events, as xxhash has them")
     run(root, "split", "in-1.parquet", "alone", "--parts", PARTS, "--by", "run", "--by", "event")
     alone = {part: set(pq.read_table(root / "alone" / part / "in-1.parquet")["event"].to_pylist()) for part in parts}
     run(root, "split", "in-*.parquet", "alone", "--parts", PARTS, "--by", "run", "--by", "event")

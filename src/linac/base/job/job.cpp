@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 
 #include "linac/base/base/atomic_file.h"
@@ -131,10 +132,19 @@ void validate_transforms(const Data& data, const std::string& where) {
   const DataSplit& split = data.split;
   need(split.validation >= 0 && split.test >= 0 && split.validation + split.test < 1, where,
        "data.split: validation and test are shares from 0 on, and leave some events to train on, e.g. 0.1 and 0.1");
-  need(split.key.empty() || split.validation + split.test > 0, where,
+  need(split.key.empty() || split.divides(), where,
        "data.split has a key and no share: give validation, test or both, e.g. 0.1");
-  need(split.validation == 0 || (data.test.empty() && data.validation_split == 0), where,
-       "data.split.validation tests each epoch, and so does data.test or data.validation_split; keep one of them");
+  need(split.fold.empty() || split.validation == 0, where,
+       "data.split.fold is in place of data.split.validation; keep one of them");
+  if (!split.fold.empty()) {
+    const auto fold = fold_in(split.fold);
+    need(fold.has_value(), where,
+         fmt::format("data.split.fold = {}: wanted is FOLD/FOLDS, from 1/2 to {}/{}, e.g. 2/5", printable(split.fold),
+                     kFoldsMax, kFoldsMax));
+  }
+  need(!split.tests() || (data.test.empty() && data.validation_split == 0), where,
+       "data.split.validation or fold tests each epoch, and so does data.test or data.validation_split; keep one of "
+       "them");
 }
 
 void validate_secrets(const std::vector<std::string>& names, const std::string& where) {
@@ -156,7 +166,7 @@ void validate(const Job& job, const std::string& where) {
       {"train.schedule.plateau.mode", job.train.schedule.plateau.mode}};
   for (const auto& [key, mode] : modes) need_one_of(mode, {"auto", "min", "max"}, where, key);
   validate_data(job.data, where);
-  const bool selects = !job.data.filter.empty() || job.data.split.validation + job.data.split.test > 0;
+  const bool selects = !job.data.filter.empty() || job.data.split.divides();
   need(job.data.shuffle_window == 0 || job.train.steps_per_epoch > 0 || !selects, where,
        "data.filter and data.split hide how many events a file gives, and data.shuffle_window needs those of all files "
        "for an epoch of all events: set train.steps_per_epoch");
@@ -323,6 +333,16 @@ Job read_job(const std::string& path, const std::vector<std::string>& overrides)
 
 std::string to_yaml(const Job& job) {
   return config::to_yaml(job);
+}
+
+std::optional<Fold> fold_in(std::string_view text) {
+  Fold fold;
+  const char* const end = text.data() + text.size();
+  const auto first = std::from_chars(text.data(), end, fold.fold);
+  if (first.ec != std::errc{} || first.ptr == end || *first.ptr != '/') return std::nullopt;
+  const auto second = std::from_chars(first.ptr + 1, end, fold.folds);
+  const bool good = second.ec == std::errc{} && second.ptr == end && fold.folds >= 2 && fold.folds <= kFoldsMax;
+  return good && fold.fold >= 1 && fold.fold <= fold.folds ? std::optional(fold) : std::nullopt;
 }
 
 }  // namespace linac::job

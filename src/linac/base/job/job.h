@@ -67,10 +67,23 @@ struct DataLists {
   }
 };
 
+/// "2/5": the second of five folds.
+struct Fold {
+  int fold = 0, folds = 0;
+};
+inline constexpr int kFoldsMax = 100;
+/// Nothing for what is none, from 1/2 on.
+std::optional<Fold> fold_in(std::string_view text);
+
 /// Parts of the events by a hash of what each is (io/data/transform/split.h).
 struct DataSplit {
   std::vector<std::string> key;
   double validation = 0, test = 0;
+  std::string fold;
+
+  /// Whether one of its parts tests each epoch, and whether it leaves any event out of the training.
+  bool tests() const { return validation > 0 || !fold.empty(); }
+  bool divides() const { return tests() || test > 0; }
 
   template <class V>
   void fields(V& v) {
@@ -80,6 +93,10 @@ struct DataSplit {
       "all columns that the training reads");
     v("validation", validation, "this share tests each epoch, in place of data.test");
     v("test", test, "this share is kept for `linac evaluate --part test`");
+    v("fold", fold,
+      "in place of validation, for a cross-validation: FOLD/FOLDS, e.g. 2/5: of so many equal parts of what is not "
+      "test "
+      "this one tests each epoch, and the others train (`linac train --fold`)");
   }
 };
 
@@ -102,7 +119,7 @@ struct Data {
   int shuffle_window = 0;
 
   /// Whether each epoch ends in a test.
-  bool tests() const { return !test.empty() || validation_split > 0 || split.validation > 0; }
+  bool tests() const { return !test.empty() || validation_split > 0 || split.tests(); }
 
   template <class V>
   void fields(V& v) {
@@ -134,7 +151,8 @@ struct Data {
     v("scale", scale, "3dgan: training units a GeV");
     v("threshold", threshold, "3dgan: cells below are set to 0 (scaled units)");
     v("min_sum", min_sum, "3dgan: events whose cells sum to this or less are dropped (scaled units)");
-    v("prefetch", prefetch, "batches read ahead, 1 to 64; auto: 3, and more where the training waits (docs/guide/data.md)");
+    v("prefetch", prefetch,
+      "batches read ahead, 1 to 64; auto: 3, and more where the training waits (docs/guide/data.md)");
     v("prefetch_files", prefetch_files,
       "files opened side by side, 1 to 8; auto: 2, and more where the training waits and more bytes come with more");
     v("prefetch_reads", prefetch_reads, "ranges of such a file on their way at a time, 1 to 16; auto: 4, likewise");

@@ -1,5 +1,5 @@
 // docs/reference/settings.md says what the job's struct says. After a change of the settings:
-//     LINAC_WRITE_PAGES=1 build/dev/bin/spec_test --gtest_filter='JobPage.*'
+//     LINAC_WRITE_PAGES=1 build/dev/bin/job_test --gtest_filter='JobPage.*'
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -62,7 +62,7 @@ TEST(JobPage, IsUpToDate) {
   if (std::getenv("LINAC_WRITE_PAGES") != nullptr) write_file_atomically(path, page());
   ASSERT_TRUE(std::filesystem::exists(path)) << path;
   EXPECT_TRUE(read_file(path) == page())
-      << path << " is not what the code says; LINAC_WRITE_PAGES=1 spec_test --gtest_filter='JobPage.*' writes it";
+      << path << " is not what the code says; LINAC_WRITE_PAGES=1 job_test --gtest_filter='JobPage.*' writes it";
 }
 
 // `train.optimizer.lr` in a page is a setting, or a part of the job. Files have names of the same form.

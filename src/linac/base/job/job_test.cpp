@@ -51,6 +51,16 @@ TEST(Job, AValidationSplitIsAShareInPlaceOfTestFiles) {
             std::string::npos);
 }
 
+TEST(Job, AFoldIsOneOfSeveralInPlaceOfAValidationShare) {
+  const std::string fit =
+      "model: {kind: keras, file: m.keras}\ndata: {train: [a.h5], targets: [{column: y}], split: {";
+  EXPECT_EQ(message(fit + "fold: 2/5, test: 0.1}}\n"), "no error");
+  for (const char* fold : {"0/5", "6/5", "1/1", "2", "2/", "/5", "2/5x", "-1/5", "1/101", "1/99999999999"})
+    EXPECT_NE(message(fit + "fold: " + fold + "}}\n").find("wanted is FOLD/FOLDS"), std::string::npos) << fold;
+  EXPECT_NE(message(fit + "fold: 2/5, validation: 0.1}}\n").find("keep one of them"), std::string::npos);
+  EXPECT_NE(message(fit + "fold: 2/5}, test: [b.h5]}\n").find("keep one of them"), std::string::npos);
+}
+
 TEST(Job, AnErrorOfAnOverrideNamesTheOverride) {
   const std::string message_of_value = message(kSmall, {"train.lr=abc"});
   EXPECT_NE(message_of_value.find("--set train.lr=abc: "), std::string::npos) << message_of_value;

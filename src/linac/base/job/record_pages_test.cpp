@@ -1,6 +1,6 @@
 // docs/reference/run-record.md and the types of the pages say what the code says: both are written from the members that the
 // structs of run_record.h name, and compared here with what is in the tree. After a change of the record:
-//     LINAC_WRITE_PAGES=1 build/dev/bin/spec_test --gtest_filter='RecordPages.*'
+//     LINAC_WRITE_PAGES=1 build/dev/bin/job_test --gtest_filter='RecordPages.*'
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -262,7 +262,7 @@ void expect_written(const std::filesystem::path& path, const std::string& wanted
   }
   ASSERT_TRUE(std::filesystem::exists(path)) << path;
   EXPECT_TRUE(read_file(path) == wanted)
-      << path << " is not what the code says; LINAC_WRITE_PAGES=1 spec_test --gtest_filter='RecordPages.*' writes it";
+      << path << " is not what the code says; LINAC_WRITE_PAGES=1 job_test --gtest_filter='RecordPages.*' writes it";
 }
 
 TEST(RecordPages, TheDocumentIsUpToDate) {

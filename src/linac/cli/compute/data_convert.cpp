@@ -13,6 +13,7 @@
 #include "linac/base/base/plural.h"
 #include "linac/base/base/progress.h"
 #include "linac/base/base/signals.h"
+#include "linac/base/job/job.h"
 #include "linac/cli/compute/bytes_bar.h"
 #include "linac/cli/compute/data_of_job.h"
 #include "linac/cli/compute/data_verbs.h"
@@ -31,6 +32,7 @@ struct ConvertWords {
   data::Preprocessing preprocessing;
   data::RewriteOptions options;
   std::vector<std::string> by, parts;  // of a split
+  int folds = 0;
   std::string filter, job, part, format;
   bool shards_given = false, table_option = false, shower_option = false;
 };
@@ -189,8 +191,26 @@ void take_parts(const ConvertWords& words, data::RewriteOptions& options) {
   options.transform.split = rule;
 }
 
+/// A folder for each fold, the events that test when it is the chosen one.
+void run_folds(ConvertWords& words, const std::string& output) {
+  data::RewriteOptions& options = words.options;
+  if (!words.parts.empty() || !words.job.empty() || words.by.empty())
+    throw user_error(
+        "[split] --folds wants the columns that tell events apart, and neither --parts nor --job; e.g. --folds 5 --by "
+        "run,event");
+  options.where = "split";
+  options.parts = {data::Part::kValidation};
+  take_format(words, output + "/");
+  for (int fold = 1; fold <= words.folds; ++fold) {
+    options.transform = transform_of(words);
+    options.transform.split = data::SplitRule{.key = words.by, .folds = words.folds, .fold = fold};
+    rewrite(words, fmt::format("{}/fold-{}/", output, fold));
+  }
+}
+
 void run_split(ConvertWords& words) {
   const std::string output = output_of(words, "split");
+  if (words.folds > 0) return run_folds(words, output);
   data::RewriteOptions& options = words.options;
   options.where = "split";
   options.part_folders = true;
@@ -207,7 +227,7 @@ void run_split(ConvertWords& words) {
     throw user_error(fmt::format("[split] {}: has no data.split; give --parts and --by", words.job));
   if (options.parts.empty()) {
     options.parts.push_back(data::Part::kTrain);
-    if (options.transform.split->validation > 0) options.parts.push_back(data::Part::kValidation);
+    if (options.transform.split->tests()) options.parts.push_back(data::Part::kValidation);
     if (options.transform.split->test > 0) options.parts.push_back(data::Part::kTest);
   }
   rewrite(words, output);
@@ -299,13 +319,18 @@ void add_data_split(CLI::App& data) {
       "takes them (docs/guide/transforms.md)");
   verb->add_option("files", words->files, "inputs (paths, globs, URLs), then the folder of the parts")->required();
   add_names(*verb, "--parts", words->parts, "shares, e.g. train=0.8,validation=0.1,test=0.1");
+  verb->add_option("--folds", words->folds, "in place of --parts: folders fold-1, fold-2, ... of equal parts")
+      ->check(CLI::Range(2, job::kFoldsMax));
   add_names(*verb, "--by", words->by, "columns that tell events apart: KEY,KEY or repeated");
   verb->add_option("--shards", words->options.shards, "output files of each part, named part-00000-of-0000N")
       ->check(CLI::Range(1, 99999));
   verb->add_flag("--overwrite", words->options.overwrite, "replace existing output files");
   add_table_options(*verb, *words);
   verb->footer(
-      "Example: linac data split 'events/*.parquet' parts --parts train=0.8,validation=0.1,test=0.1 --by run,event");
+      "Examples:\n"
+      "  linac data split 'events/*.parquet' parts --parts train=0.8,validation=0.1,test=0.1 --by run,event\n"
+      "  linac data split 'events/*.parquet' parts --folds 5 --by run,event    # as `linac train --fold 2/5` takes "
+      "them");
   verb->callback([words] { run_split(*words); });
 }
 

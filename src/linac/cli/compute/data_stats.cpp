@@ -47,7 +47,7 @@ void take_job(StatsWords& words, report::ColumnsReport& report) {
   }
   const bool transforms =
       !data.filter.empty() || !data.define.empty() || !data.lists.empty() || !data.split.key.empty();
-  const bool splits = data.validation_split > 0 || data.split.validation > 0 || data.split.test > 0;
+  const bool splits = data.validation_split > 0 || data.split.divides();
   if (transforms || splits)
     report.remarks.emplace_back(
         "events and columns are those of the files: what the job makes of them by filter, "

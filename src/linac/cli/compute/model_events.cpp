@@ -137,7 +137,7 @@ std::shared_ptr<const data::EventTable> validation_events(const std::filesystem:
   const std::filesystem::path folder = trained::started_in(place);
   std::vector<std::string> urls;
   for (const nlohmann::json& file : split.at("files")) urls.push_back(job::path_from(folder, file.at("url")));
-  if (training.split && training.split->validation == 0) transform.split->part = data::Part::kTrain;
+  if (training.split && !training.split->tests()) transform.split->part = data::Part::kTrain;
   const auto all = data::EventTable::open(urls, columns, transform);
   for (size_t i = 0; i < urls.size(); ++i) {
     const data::TableFile& file = all->files().at(i);
@@ -147,7 +147,7 @@ std::shared_ptr<const data::EventTable> validation_events(const std::filesystem:
                     "name others: --data FILES",
                     file.url));
   }
-  if (training.split && training.split->validation > 0) return all;
+  if (training.split && training.split->tests()) return all;
   return all->part(split.at("train_events"), split.at("test_events"));
 }
 

@@ -19,7 +19,7 @@ namespace {
 struct TrainOptions {
   train::RunStart run;
   bool track = false;
-  std::string server, experiment;
+  std::string server, experiment, fold;
 };
 
 void run_train(const TrainOptions& options) {
@@ -63,6 +63,10 @@ void add_train_verb(CLI::App& app) {
       ->excludes("--resume");
   verb->add_flag("--take-over", options->run.take_over,
                  "go on with a run at s3:// although another process seems to work on it, which stops then");
+  verb->add_option(
+      "--fold", options->fold,
+      "cross-validation: FOLD/FOLDS, e.g. 2/5: of so many equal parts of the events this one tests, and the "
+      "others train; the same as --set data.split.fold=2/5");
   verb->add_option("--set", options->run.overrides, "override a setting of the job: key=value, e.g. train.epochs=5")
       ->type_size(1)
       ->allow_extra_args(false);
@@ -82,12 +86,16 @@ void add_train_verb(CLI::App& app) {
       "  linac train examples/demo.yaml --out s3://bucket/runs/a\n"
       "  linac train s3://bucket/runs/a/job.yaml --out s3://bucket/runs/a --resume    # on any machine\n"
       "  linac train examples/demo.yaml --track --experiment calo\n"
+      "  for k in 1 2 3 4 5; do linac train job.yaml --fold $k/5 --out runs/fold-$k; done\n"
       "  torchrun --no-python --nproc-per-node 2 linac train examples/demo.yaml --out runs/b\n"
       "  linac train examples/demo.yaml --workers 2:4 --out runs/c --listen 10.0.0.1\n"
       "  linac train --join runs/c\n"
       "Workers started by others are found by RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, TF_CONFIG, or the "
       "variables of Open MPI and Slurm.");
-  verb->callback([options] { run_train(*options); });
+  verb->callback([options] {
+    if (!options->fold.empty()) options->run.overrides.push_back("data.split.fold=" + options->fold);
+    run_train(*options);
+  });
 }
 
 }  // namespace linac::cli

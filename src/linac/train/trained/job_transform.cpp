@@ -40,8 +40,13 @@ data::Transform transform_of(const job::Job& job, std::span<const data::ColumnRe
   data::Transform out{.lists = {}, .define = data.define, .filter = data.filter};
   for (const job::DataLists& rule : data.lists) out.lists.push_back({rule.columns, rule.filter, rule.sort, rule.first});
   if (!data.event_weight.empty()) define_weight(data.event_weight, out);
-  if (data.split.validation + data.split.test == 0) return out;
-  out.split = data::SplitRule{.key = data.split.key, .validation = data.split.validation, .test = data.split.test};
+  if (!data.split.divides()) return out;
+  const job::Fold fold = job::fold_in(data.split.fold).value_or(job::Fold{});
+  out.split = data::SplitRule{.key = data.split.key,
+                              .validation = data.split.validation,
+                              .test = data.split.test,
+                              .folds = fold.folds,
+                              .fold = fold.fold};
   std::set<std::string> all;
   for (const data::ColumnRequest& column : columns) {
     if (column.texts) continue;

@@ -155,7 +155,7 @@ void TransformedBlocks::divide() {
     }
     if (std::ranges::any_of(values, [](double value) { return std::isnan(value); }))
       fail(event, "data.split.key: a value of its columns is NaN; name other columns");
-    parts_[event] = part_of(place_of_key(values), split_->validation, split_->test);
+    parts_[event] = part_of(place_of_key(values), *split_);
   }
 }
 

@@ -1,5 +1,6 @@
 #include "linac/io/data/transform/split.h"
 
+#include <algorithm>
 #include <bit>
 #include <vector>
 
@@ -16,9 +17,13 @@ double place_of_key(std::span<const double> values) {
   return static_cast<double>(hash >> 11) * 0x1p-53;
 }
 
-Part part_of(double place, double validation, double test) {
-  if (test > 0 && place >= 1 - test) return Part::kTest;
-  if (validation > 0 && place >= 1 - test - validation) return Part::kValidation;
+Part part_of(double place, const SplitRule& rule) {
+  if (rule.test > 0 && place >= 1 - rule.test) return Part::kTest;
+  if (rule.folds > 0) {
+    const auto fold = 1 + static_cast<int>(rule.folds * (place / (1 - rule.test)));
+    return std::min(fold, rule.folds) == rule.fold ? Part::kValidation : Part::kTrain;
+  }
+  if (rule.validation > 0 && place >= 1 - rule.test - rule.validation) return Part::kValidation;
   return Part::kTrain;
 }
 

@@ -88,6 +88,10 @@ json to_json(const Transform& transform) {
                     {"validation", split->validation},
                     {"test", split->test},
                     {"part", to_string(split->part)}};
+  if (transform.split && transform.split->folds > 0) {
+    out["split"]["folds"] = transform.split->folds;
+    out["split"]["fold"] = transform.split->fold;
+  }
   return out;
 }
 
@@ -97,6 +101,8 @@ Transform transform_from_json(const json& from) {
     out.lists.push_back({rule.at("columns"), rule.at("filter"), rule.at("sort"), rule.at("first")});
   if (const auto split = from.find("split"); split != from.end()) {
     out.split = SplitRule{.key = split->at("key"), .validation = split->at("validation"), .test = split->at("test")};
+    out.split->folds = split->value("folds", 0);
+    out.split->fold = split->value("fold", 0);
     out.split->part = part_named(split->at("part").get<std::string>()).value_or(Part::kTrain);
   }
   return out;

@@ -34,7 +34,10 @@ std::optional<Part> part_named(std::string_view name);
 struct SplitRule {
   std::vector<std::string> key;     // columns, computed ones too
   double validation = 0, test = 0;  // their shares
+  int folds = 0, fold = 0;          // in place of the validation's share: this one, from 1 on, of so many; 0: none
   Part part = Part::kTrain;         // which is read
+  /// Whether it leaves events for the validation.
+  bool tests() const { return validation > 0 || folds > 0; }
   bool operator==(const SplitRule&) const = default;
 };
 

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <limits>
 #include <set>
@@ -150,10 +151,28 @@ TEST_F(TransformTest, SplitsByADocumentedHash) {
   EXPECT_EQ(place_of_key(std::vector<double>{0}), 0.7792240817648507);
   EXPECT_EQ(place_of_key(std::vector<double>{-0.0}), 0.7792240817648507);
   EXPECT_EQ(place_of_key(std::vector<double>{-1.5, 2.25}), 0.6243659733591329);
-  EXPECT_EQ(part_of(0.5, 0.25, 0.25), Part::kValidation);
-  EXPECT_EQ(part_of(0.4999, 0.25, 0.25), Part::kTrain);
-  EXPECT_EQ(part_of(0.75, 0.25, 0.25), Part::kTest);
-  EXPECT_EQ(part_of(0.9999999, 0, 0), Part::kTrain);
+  const SplitRule quarters{.key = {}, .validation = 0.25, .test = 0.25};
+  EXPECT_EQ(part_of(0.5, quarters), Part::kValidation);
+  EXPECT_EQ(part_of(0.4999, quarters), Part::kTrain);
+  EXPECT_EQ(part_of(0.75, quarters), Part::kTest);
+  EXPECT_EQ(part_of(0.9999999, SplitRule{}), Part::kTrain);
+  // Each event that is not test is the validation of exactly one fold, and the folds are equal parts.
+  constexpr int kFolds = 4, kPlaces = 1000;
+  std::array<int, kFolds> tested{};
+  for (int i = 0; i < kPlaces; ++i) {
+    const double place = (i + 0.5) / kPlaces;
+    int folds = 0;
+    for (int fold = 1; fold <= kFolds; ++fold) {
+      const Part part = part_of(place, {.key = {}, .test = 0.2, .folds = kFolds, .fold = fold});
+      ASSERT_EQ(part == Part::kTest, place >= 0.8) << place;
+      if (part != Part::kValidation) continue;
+      ++folds;
+      ++tested[static_cast<size_t>(fold - 1)];
+    }
+    ASSERT_EQ(folds, place < 0.8 ? 1 : 0) << place;
+  }
+  EXPECT_EQ(tested, (std::array{200, 200, 200, 200}));
+  EXPECT_EQ(part_of(std::nextafter(0.8, 0.0), {.key = {}, .test = 0.2, .folds = 4, .fold = 4}), Part::kValidation);
 }
 
 TEST_F(TransformTest, AnEventStaysInItsPartWhateverFilesComeAndGo) {

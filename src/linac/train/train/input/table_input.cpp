@@ -73,6 +73,10 @@ std::shared_ptr<data::WindowedTable> windowed(const job::Job& job, const std::ve
   return data::windowed_table(job.data.train, columns, transform, job.data.shuffle_window, counts_wanted(job));
 }
 
+double tested_share(const data::SplitRule& rule) {
+  return rule.folds > 0 ? (1 - rule.test) / rule.folds : rule.validation;
+}
+
 }  // namespace
 
 TableInput::TableInput(const job::Job& job, const std::vector<data::ColumnRequest>& columns)
@@ -89,7 +93,7 @@ TableInput::TableInput(const job::Job& job, const std::vector<data::ColumnReques
       if (!whole->classes(i).empty() && columns[i].texts->names.empty()) test_->need_known_classes(i);
   }
   data::Transform tested = transform_;
-  if (job.data.split.validation > 0) {
+  if (job.data.split.tests()) {
     tested.split->part = data::Part::kValidation;
     const std::vector<std::string> files =
         windowed_ ? data::drawn_files(*windowed_, job.train.seed, job.data.shuffle_window) : job.data.train;
@@ -142,11 +146,11 @@ std::function<double()> TableInput::read_share() const {
 }
 
 nlohmann::json TableInput::split_json() const {
-  if (job_.data.validation_split == 0 && job_.data.split.validation == 0) return nullptr;
+  if (job_.data.validation_split == 0 && !job_.data.split.tests()) return nullptr;
   nlohmann::json files = nlohmann::json::array();
   for (const data::EventTable* part : {train_.get(), test_.get()}) {
-    if (windowed_ && part == train_.get()) continue;                                 // its first file
-    if (!windowed_ && job_.data.split.validation > 0 && part == test_.get()) break;  // the same files
+    if (windowed_ && part == train_.get()) continue;                          // its first file
+    if (!windowed_ && job_.data.split.tests() && part == test_.get()) break;  // the same files
     for (const data::TableFile& file : part->files())
       if (files.empty() || files.back().at("url") != file.url)
         files.push_back({{"url", file.url}, {"fingerprint", file.fingerprint}});
@@ -175,17 +179,17 @@ std::vector<std::string> TableInput::describe() const {
     lines.push_back(fmt::format("split  data.validation_split = {}: {} train, the last {} test",
                                 job_.data.validation_split, plural(train_->size(), "event"), test_->size()));
   }
-  if (transform_.split && windowed_ && transform_.split->validation == 0) {
+  if (transform_.split && windowed_ && !job_.data.split.tests()) {
     lines.push_back(fmt::format("split  by {}: {} of the events stay apart", fmt::join(transform_.split->key, ", "),
                                 transform_.split->test));
   } else if (transform_.split && windowed_) {
     lines.push_back(fmt::format("split  by {}: {} of the events test, those of {}; test = {} of them stay apart",
-                                fmt::join(transform_.split->key, ", "), transform_.split->validation,
+                                fmt::join(transform_.split->key, ", "), tested_share(*transform_.split),
                                 plural(test_ ? test_->files().size() : 0, "drawn file"), transform_.split->test));
   } else if (transform_.split) {
     lines.push_back(fmt::format("split  by {}: {} train, {} test; test = {} of the events stay apart",
                                 fmt::join(transform_.split->key, ", "), plural(train_->size(), "event"),
-                                job_.data.split.validation > 0 ? test_->size() : 0, transform_.split->test));
+                                job_.data.split.tests() ? test_->size() : 0, transform_.split->test));
   }
   return lines;
 }

@@ -20,7 +20,7 @@ namespace {
 // sigmoid each have their own.
 std::vector<std::string> evaluate_commands(const job::Job& job, const models::Supervised& model,
                                            const std::filesystem::path& file, const std::filesystem::path& run) {
-  const bool split = job.data.validation_split > 0 || job.data.split.validation > 0;
+  const bool split = job.data.validation_split > 0 || job.data.split.tests();
   std::string data = split ? "--validation-split" : "--data";
   for (const std::string& test : job.data.test) data += fmt::format(" {}", shell_word(test));
   const std::vector<int>& outputs = model.graph().outputs;

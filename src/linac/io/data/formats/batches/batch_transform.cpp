@@ -228,7 +228,7 @@ std::vector<std::shared_ptr<arrow::RecordBatch>> BatchTransform::run(const std::
     arrays.push_back(column_of(column, *batch));
     if (column.rounded) arrays.back() = need(arrow::compute::Cast(*arrays.back(), column.rounded));
   }
-  const bool all = !blocks_ || (blocks_->passed().size() == static_cast<size_t>(batch->num_rows()) && outputs == 1);
+  const bool all = !blocks_ || (blocks_->passed().size() == static_cast<size_t>(batch->num_rows()) && parts_.empty());
   if (all) return {arrow::RecordBatch::Make(schema_, batch->num_rows(), arrays)};
   std::vector<std::vector<int64_t>> kept(outputs);
   for (const size_t event : blocks_->passed()) {
