@@ -154,6 +154,12 @@ def selection_agrees(events):
             got = sum(file["events"] for file in said[role])
             expect(got == int((part == name).sum()), f"{files}: {got} events in {name}, as pandas and xxhash have it")
         expect(sum(file["passed"] for file in said["train"]) == len(passed), f"{len(passed)} of {EVENTS} pass the filter")
+        text = job.read_text()
+        job.write_text(text.replace("  split:", '  train_filter: "met > 60"\n  split:'))
+        alone = json.loads(linac("data", "info", job, "--json"))
+        job.write_text(text)
+        wanted = int(((part == "train") & (passed["met"] > 60)).sum())
+        expect(sum(file["events"] for file in alone["train"]) == wanted and alone["test"] == said["test"], f"{files}: train_filter leaves {wanted} to train, and those that test")
         linac("data", "scaling", folder / files, "--job", job, "--column", "met", "--out", folder / "s.json")
         mean = json.loads((folder / "s.json").read_text())["met"]["mean"][0]
         wanted = passed["met"][part == "train"].mean()

@@ -129,6 +129,10 @@ void validate_transforms(const Data& data, const std::string& where) {
            fmt::format("{}: '{}' is computed (data.define), and lists are cut before that; name lists of the files",
                        key, column));
   }
+  need_formula(data.train_filter, where, "data.train_filter");
+  need(data.train_filter.empty() || data.validation_split == 0, where,
+       "data.train_filter leaves the events alone that test, and data.validation_split takes these from those that "
+       "train; set data.split.validation, or name files in data.test");
   const DataSplit& split = data.split;
   need(split.validation >= 0 && split.test >= 0 && split.validation + split.test < 1, where,
        "data.split: validation and test are shares from 0 on, and leave some events to train on, e.g. 0.1 and 0.1");
@@ -166,7 +170,7 @@ void validate(const Job& job, const std::string& where) {
       {"train.schedule.plateau.mode", job.train.schedule.plateau.mode}};
   for (const auto& [key, mode] : modes) need_one_of(mode, {"auto", "min", "max"}, where, key);
   validate_data(job.data, where);
-  const bool selects = !job.data.filter.empty() || job.data.split.divides();
+  const bool selects = !job.data.filter.empty() || !job.data.train_filter.empty() || job.data.split.divides();
   need(job.data.shuffle_window == 0 || job.train.steps_per_epoch > 0 || !selects, where,
        "data.filter and data.split hide how many events a file gives, and data.shuffle_window needs those of all files "
        "for an epoch of all events: set train.steps_per_epoch");

@@ -107,7 +107,7 @@ struct Data {
   std::string event_weight;
   std::string scaling;
   std::vector<std::string> classes;
-  std::string filter;
+  std::string filter, train_filter;
   std::map<std::string, std::string> define;
   std::vector<DataLists> lists;
   DataSplit split;
@@ -143,6 +143,8 @@ struct Data {
     v("filter", filter,
       "the events that count, of data.train and data.test: a formula, e.g. \"met > 30 && abs(eta) < 2.5\" "
       "(docs/guide/transforms.md); empty: all; not for the 3dgan");
+    v("train_filter", train_filter,
+      "of these, the events that train: another formula, which does not touch those that test; empty: all");
     v("define", define,
       "columns that are computed, by name, e.g. {ht: \"sum(jets_pt)\"}; they are read like those of the files");
     v("lists", lists, "list of {columns, filter, sort, first}: lists that are cut and sorted, before anything else");

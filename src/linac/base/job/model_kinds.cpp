@@ -141,8 +141,8 @@ void need_showers(const Job& job, const std::string& where, const char* model) {
   need(job.data.validation_split == 0, where,
        fmt::format("data.validation_split is for models that learn from labelled events: give {} files, as data.test",
                    model));
-  const bool transforms =
-      !job.data.filter.empty() || !job.data.define.empty() || !job.data.lists.empty() || job.data.split.divides();
+  const bool transforms = !job.data.filter.empty() || !job.data.train_filter.empty() || !job.data.define.empty() ||
+                          !job.data.lists.empty() || job.data.split.divides();
   need(!transforms, where,
        "data.filter, define, lists and split are for models that learn from labelled events; of showers data.threshold "
        "and data.min_sum select");

@@ -1,5 +1,7 @@
 #include "linac/train/trained/job_transform.h"
 
+#include <fmt/format.h>
+
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
@@ -55,6 +57,13 @@ data::Transform transform_of(const job::Job& job, std::span<const data::ColumnRe
   }
   if (out.split->key.empty()) out.split->key.assign(all.begin(), all.end());
   return out;
+}
+
+data::Transform of_training_alone(const job::Job& job, data::Transform transform) {
+  const std::string& more = job.data.train_filter;
+  if (!more.empty())
+    transform.filter = transform.filter.empty() ? more : fmt::format("({}) && ({})", transform.filter, more);
+  return transform;
 }
 
 data::Transform transform_in(const nlohmann::json& notes) {

@@ -18,6 +18,9 @@ namespace linac::trained {
 /// data.split.key they are the key, but for those that may hold texts.
 data::Transform transform_of(const job::Job& job, std::span<const data::ColumnRequest> columns);
 
+/// The same for the events that train alone: of those, these that data.train_filter selects.
+data::Transform of_training_alone(const job::Job& job, data::Transform transform);
+
 /// The column that a setting for weights names. A formula names one that is called like itself, which the transform
 /// gets.
 std::string weight_column(const std::string& setting);

@@ -82,8 +82,9 @@ double tested_share(const data::SplitRule& rule) {
 TableInput::TableInput(const job::Job& job, const std::vector<data::ColumnRequest>& columns)
     : job_(job),
       transform_(trained::transform_of(job, columns)),
-      windowed_(windowed(job, columns, transform_)),
-      train_(windowed_ ? windowed_->first() : data::EventTable::open(job.data.train, columns, transform_)) {
+      trained_(trained::of_training_alone(job, transform_)),
+      windowed_(windowed(job, columns, trained_)),
+      train_(windowed_ ? windowed_->first() : data::EventTable::open(job.data.train, columns, trained_)) {
   if (job.data.validation_split > 0) {
     const auto whole = train_;
     const int64_t split = trained::events_before_split(whole->size(), job.data.validation_split);
@@ -140,7 +141,7 @@ std::function<double()> TableInput::read_share() const {
     if (request.joined.empty()) columns.push_back(request.column);
     for (const data::JoinedColumn& one : request.joined) columns.push_back(one.column);
   }
-  return [columns, transform = transform_, url = train_->files().front().url] {
+  return [columns, transform = trained_, url = train_->files().front().url] {
     return data::read_share(storage::Source::open(url), columns, transform);
   };
 }
@@ -206,14 +207,16 @@ void TableInput::warn() const {
     stored += file.stored;
     passed += file.passed;
   }
-  if (!transform_.filter.empty() && passed == stored)
-    log::warn(fmt::format("[data] data.filter = \"{}\" selects all of {}", transform_.filter, plural(stored, "event")));
+  if (!trained_.filter.empty() && passed == stored)
+    log::warn(fmt::format("[data] {} = \"{}\" selects all of {}",
+                          transform_.filter.empty() ? "data.train_filter" : "data.filter", trained_.filter,
+                          plural(stored, "event")));
   std::vector<data::WantedColumn> read;
   for (const data::ColumnRequest& column : train_->columns()) {
     read.push_back({.name = column.column, .shape = {}});
     for (const data::JoinedColumn& part : column.joined) read.push_back({.name = part.column, .shape = {}});
   }
-  const data::Transform needed = data::needed_of(transform_, read);
+  const data::Transform needed = data::needed_of(trained_, read);
   for (const auto& [name, formula] : transform_.define)
     if (!needed.define.contains(name))
       log::warn(fmt::format("[data] data.define.{} is not computed: nothing reads '{}'", name, name));

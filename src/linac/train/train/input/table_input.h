@@ -66,7 +66,8 @@ class TableInput {
   const job::Job& job_;
   const double begun_ = PhaseClock::now().wall;
   double opened_s_ = 0;
-  data::Transform transform_;                             // of the training events
+  data::Transform transform_;                             // of all events, and the part that trains
+  data::Transform trained_;                               // the same with what selects those that train alone
   std::shared_ptr<data::WindowedTable> windowed_;         // null: train_ has all
   std::shared_ptr<const data::EventTable> train_, test_;  // test_: may be null
   std::optional<data::BatchStream<data::EventTable>> stream_;
