@@ -21,6 +21,19 @@ std::string place(const std::string& where, const YAML::Node& node) {
   return mark.is_null() ? where : fmt::format("{}:{}", where, mark.line + 1);
 }
 
+/// The line up to `last`, from 0 on, whose indentation has a tab; the one before it counts, too. -1: none.
+int indented_by_tab(const std::string& text, int last) {
+  int line = 0;
+  for (size_t begin = 0; begin < text.size() && line <= last + 1; ++line) {
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    const size_t word = std::min(text.find_first_not_of(" \t", begin), end);
+    const size_t tab = text.find('\t', begin);
+    if (line >= last - 1 && tab < word && word < end && text[word] != '#') return line;
+    begin = end + 1;
+  }
+  return -1;
+}
+
 }  // namespace
 
 std::string number_text(double value) {
@@ -70,6 +83,9 @@ YAML::Node parse_text(const std::string& text, const std::string& where) {
     need_bounded_yaml(text, where);
     return YAML::Load(text);
   } catch (const YAML::Exception& error) {
+    if (const int line = indented_by_tab(text, error.mark.line); line >= 0)
+      throw user_error(fmt::format("[yaml] {}:{}: a tab indents this line, where YAML takes spaces alone; write spaces",
+                                   where, line + 1));
     throw user_error(fmt::format("[yaml] {}:{}: not YAML ({})", where, error.mark.line + 1, error.msg));
   }
 }

@@ -14,6 +14,8 @@
 namespace linac::config {
 namespace {
 
+constexpr size_t kKeyShownMax = 100;
+
 /// What a node stands for, its aliases written out.
 struct Extent {
   size_t nodes = 1, depth = 1;
@@ -26,7 +28,8 @@ class Guard : public YAML::EventHandler {
   void OnDocumentStart(const YAML::Mark&) override {}
   void OnDocumentEnd() override {}
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override { add(mark, {}, anchor); }
-  void OnScalar(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor, const std::string&) override {
+  void OnScalar(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor, const std::string& text) override {
+    if (!open_.empty() && open_.back().next == Next::kKey) need_new(mark, text);
     add(mark, {}, anchor);
   }
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
@@ -36,28 +39,42 @@ class Guard : public YAML::EventHandler {
   }
   void OnSequenceStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor,
                        YAML::EmitterStyle::value) override {
-    open(mark, anchor);
+    open(mark, anchor, Next::kElement);
   }
   void OnSequenceEnd() override { close(); }
   void OnMapStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor,
                   YAML::EmitterStyle::value) override {
-    open(mark, anchor);
+    open(mark, anchor, Next::kKey);
   }
   void OnMapEnd() override { close(); }
 
  private:
+  enum class Next { kElement, kKey, kValue };  // of a list, or of a map
+
   struct Open {
     Extent extent;
     YAML::anchor_t anchor;
     YAML::Mark mark;
+    Next next;
+    std::map<std::string, int> lines = {};  // where each key of a map stands
   };
 
   [[noreturn]] void refuse(const YAML::Mark& mark, const std::string& why) const {
     throw user_error(fmt::format("[yaml] {}:{}: {}; write less", where_, mark.line + 1, why));
   }
-  void open(const YAML::Mark& mark, YAML::anchor_t anchor) {
+  void open(const YAML::Mark& mark, YAML::anchor_t anchor, Next next) {
     if (open_.size() >= kYamlDepthMax) refuse(mark, fmt::format("it is deeper than {}", kYamlDepthMax));
-    open_.push_back({{}, anchor, mark});
+    open_.push_back({{}, anchor, mark, next});
+  }
+  /// Of two entries with one key some readers take the first, others the last.
+  void need_new(const YAML::Mark& mark, const std::string& key) {
+    const auto [known, is_new] = open_.back().lines.emplace(key, mark.line + 1);
+    if (is_new) return;
+    const std::string lines = known->second == mark.line + 1
+                                  ? fmt::format("twice in line {}", mark.line + 1)
+                                  : fmt::format("in line {} and again in line {}", known->second, mark.line + 1);
+    throw user_error(fmt::format("[yaml] {}:{}: the key '{}' is there twice, {}; leave one of them, or join them",
+                                 where_, mark.line + 1, key.substr(0, kKeyShownMax), lines));
   }
   void close() {
     const Open closed = open_.back();
@@ -68,6 +85,8 @@ class Guard : public YAML::EventHandler {
     if (anchor != YAML::NullAnchor) anchors_[anchor] = extent;
     if (open_.size() + extent.depth > kYamlDepthMax) refuse(mark, fmt::format("it is deeper than {}", kYamlDepthMax));
     if (open_.empty()) return;
+    Next& next = open_.back().next;
+    if (next != Next::kElement) next = next == Next::kKey ? Next::kValue : Next::kKey;
     Extent& around = open_.back().extent;
     around.nodes += extent.nodes;
     around.depth = std::max(around.depth, extent.depth + 1);
@@ -81,6 +100,38 @@ class Guard : public YAML::EventHandler {
   std::map<YAML::anchor_t, Extent> anchors_;
 };
 
+/// Documents after the first, which nobody reads: they are empty.
+class NothingMore : public YAML::EventHandler {
+ public:
+  explicit NothingMore(const std::string& where) : where_(where) {}
+
+  void OnDocumentStart(const YAML::Mark&) override {}
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnScalar(const YAML::Mark& mark, const std::string&, YAML::anchor_t, const std::string&) override {
+    refuse(mark);
+  }
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override { refuse(mark); }
+  void OnSequenceStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t, YAML::EmitterStyle::value) override {
+    refuse(mark);
+  }
+  void OnSequenceEnd() override {}
+  void OnMapStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t, YAML::EmitterStyle::value) override {
+    refuse(mark);
+  }
+  void OnMapEnd() override {}
+
+ private:
+  [[noreturn]] void refuse(const YAML::Mark& mark) const {
+    throw user_error(
+        fmt::format("[yaml] {}:{}: a second document begins, and the first alone is read; leave out the "
+                    "line '---' between them, or write it into a file of its own",
+                    where_, mark.line + 1));
+  }
+
+  const std::string& where_;
+};
+
 }  // namespace
 
 void need_bounded_yaml(const std::string& text, const std::string& where) {
@@ -90,6 +141,8 @@ void need_bounded_yaml(const std::string& text, const std::string& where) {
   YAML::Parser parser(stream);
   Guard guard(where, std::clamp(text.size(), kYamlNodesMin, kYamlNodesMax));
   parser.HandleNextDocument(guard);
+  NothingMore nothing(where);
+  while (parser.HandleNextDocument(nothing)) continue;
 }
 
 }  // namespace linac::config

@@ -33,6 +33,41 @@ TEST(YamlGuard, CountsWhatAliasesStandFor) {
   EXPECT_THROW(parse_text("a: &a [*a]\n", "job"), Error);
 }
 
+std::string refusal_of(const std::string& text) {
+  try {
+    parse_text(text, "job");
+    return "";
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+TEST(YamlGuard, RefusesAKeyThatIsThereTwice) {
+  const std::string top = refusal_of("train: {epochs: 1}\n# later\ntrain: {epochs: 3}\n");
+  EXPECT_EQ(top.find("[yaml] job:3: the key 'train' is there twice, in line 1 and again in line 3"), 0U) << top;
+  for (const char* text : {"a: {x: 1, y: 2, x: 3}", "a:\n  - {b: 1}\n  - {c: [1], d: {e: 1}, c: 2}\n",
+                           "{\"a\": 1, 'a': 2}", "a: &m {x: 1}\nb: *m\nb: *m\n", "? a\n: 1\n? a\n: 2\n"})
+    EXPECT_NE(refusal_of(text).find("is there twice"), std::string::npos) << text;
+  for (const char* text : {"a: {x: 1}\nb: {x: 1, y: x}\n", "a: [x, x]\n", "a: b\nb: a\n", "[a, a]",
+                           "? [a]\n: 1\n? [a]\n: b\nb: 1\n", "a: {}\nb: []\nc:\nd: ~\n", "- {a: 1}\n- {a: 1}\n"})
+    EXPECT_EQ(refusal_of(text), "") << text;
+  YAML::Node root;
+  EXPECT_THROW(apply_override(root, "train={epochs: 1, epochs: 2}"), Error);
+}
+
+TEST(YamlGuard, RefusesASecondDocument) {
+  EXPECT_NE(refusal_of("a: 1\n---\nb: 2\n").find("job:3: a second document"), std::string::npos);
+  for (const char* text : {"---\na: 1\n", "a: 1\n...\n", "a: 1\n---\n", "# only this\n", ""})
+    EXPECT_EQ(refusal_of(text), "") << text;
+}
+
+TEST(YamlGuard, SaysWhatATabIs) {
+  const std::string tab = refusal_of("train:\n\tepochs: 3\n");
+  EXPECT_NE(tab.find("[yaml] job:2: a tab"), std::string::npos) << tab;
+  EXPECT_NE(refusal_of("train:\n  epochs: 3\n\tbatch: 4\n").find("job:3: a tab"), std::string::npos);
+  EXPECT_EQ(refusal_of("train:\n  epochs: 3\t# three\n"), "");
+}
+
 TEST(YamlGuard, RefusesDepth) {
   for (const char* open : {"[", "{a: ", "- ", "? "}) {
     std::string text;

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -164,6 +165,28 @@ TEST(Duplicates, MoreEventsThanFitAreEstimated) {
   EXPECT_LT(found.looked_at, 0.02);
   EXPECT_NEAR(static_cast<double>(found.leaked), 50'000, 15'000);
   EXPECT_EQ(found.train, 0);
+}
+
+// What is not filled is often one large number: beyond 2^52 no double lies between whole numbers.
+TEST(Histogram, OfLargeNumbers) {
+  const float least = std::numeric_limits<float>::max();
+  for (const float sentinel : {1e16F, -1e16F, -1e30F, 1e30F, least, -least, 0x1p53F, -0x1p53F, 0x1p52F, -0x1p52F,
+                               0x1p51F, 0x1p24F, -999.0F, 0.0F, -0.0F, std::numeric_limits<float>::denorm_min()}) {
+    const ColumnStats stats = stats_of({numbers({sentinel, sentinel, sentinel})});
+    const Histogram histogram = histogram_of({&stats});
+    ASSERT_GE(histogram.edges.size(), 2U) << sentinel;
+    EXPECT_LT(histogram.edges.front(), sentinel);
+    EXPECT_GT(histogram.edges.back(), sentinel);
+    EXPECT_TRUE(std::ranges::is_sorted(histogram.edges));
+    EXPECT_NEAR(std::accumulate(histogram.shares[0].begin(), histogram.shares[0].end(), 0.0), 1, 1e-9) << sentinel;
+  }
+  const ColumnStats far = stats_of({numbers({-least, least, 0})}),
+                    pair = stats_of({numbers({0x1p53F, 0x1.000002p53F})});
+  for (const ColumnStats* const stats : {&far, &pair}) {
+    const Histogram histogram = histogram_of({stats});
+    EXPECT_EQ(histogram.edges.size(), kBins + 1);
+    EXPECT_NEAR(std::accumulate(histogram.shares[0].begin(), histogram.shares[0].end(), 0.0), 1, 1e-9);
+  }
 }
 
 TEST(Histogram, HasBothSidesOnOneAxis) {

@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "linac/base/base/error.h"
+
 namespace linac::columns {
 namespace {
 
-constexpr double kLeftOut = 0.001;  // of the values, on each end
+constexpr double kLeftOut = 0.001;               // of the values, on each end
+constexpr double kHalvesEnd = 4503599627370496;  // 2^52: from here on no double lies between two whole numbers
 
 struct Reach {
   double low = 0, high = 0;
@@ -33,11 +36,11 @@ Reach reach_of(const std::vector<const ColumnStats*>& sides) {
 
 std::vector<double> edges_of(const Reach& reach) {
   std::vector<double> edges;
-  if (reach.whole && reach.high - reach.low < static_cast<double>(kBins)) {
+  const double scale = std::max(std::abs(reach.low), std::abs(reach.high));
+  if (reach.whole && scale + kBins < kHalvesEnd && reach.high - reach.low < static_cast<double>(kBins)) {
     for (double value = reach.low - 0.5; value < reach.high + 1; ++value) edges.push_back(value);
     return edges;
   }
-  const double scale = std::max(std::abs(reach.low), std::abs(reach.high));
   const double half = reach.high > reach.low ? 0 : (scale > 0 ? 0.01 * scale : 0.5);
   const double low = reach.low - half, width = (reach.high + half - low) / static_cast<double>(kBins);
   for (size_t i = 0; i <= kBins; ++i) edges.push_back(low + width * static_cast<double>(i));
@@ -45,6 +48,7 @@ std::vector<double> edges_of(const Reach& reach) {
 }
 
 std::vector<double> shares_of(const std::vector<float>& sample, const std::vector<double>& edges) {
+  LINAC_CHECK(edges.size() > 1 && edges.front() < edges.back());
   std::vector<double> shares(edges.size() - 1, 0);
   const double bins = static_cast<double>(shares.size()), low = edges.front(), high = edges.back();
   for (const float value : sample) {

@@ -253,19 +253,23 @@ void check_overrides(const std::vector<std::string>& overrides, const YAML::Node
   const bool has_kind = model && model.IsMap() && model["kind"] && model["kind"].IsScalar();
   const std::string kind = has_kind ? model["kind"].Scalar() : Model{}.kind();
   const std::vector<std::string> kinds = model_kinds();
-  if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end()) return;  // named when the whole is read
+  const bool is_known = std::find(kinds.begin(), kinds.end(), kind) != kinds.end();
   for (const std::string& assignment : overrides) {
     YAML::Node lone(YAML::NodeType::Map);
-    lone["model"]["kind"] = kind;
+    if (is_known) lone["model"]["kind"] = kind;
     config::apply_override(lone, assignment);
+    // Without a kind that is known, settings of a model cannot be told from mistakes; the kind itself can.
+    const bool sets_kind = lone["model"].IsDefined() && lone["model"].IsMap() && lone["model"]["kind"].IsDefined();
+    if (!is_known && !sets_kind) continue;
     Job job;
     read_settings(lone, job, "--set " + assignment);
   }
 }
 
-// The override without which the job would be valid; "" if there is none, or not one alone.
+// The override without which the job would be valid, or what it names would not be wrong, as the file may have mistakes
+// of its own; "" if there is none, or not one alone.
 std::string override_at_fault(const std::string& text, const std::string& where,
-                              const std::vector<std::string>& overrides) {
+                              const std::vector<std::string>& overrides, const std::string& error) {
   for (const std::string& left_out : overrides) {
     try {
       YAML::Node root = config::parse_text(text, where);
@@ -275,7 +279,9 @@ std::string override_at_fault(const std::string& text, const std::string& where,
       read_settings(root, job, where);
       validate(job, where);
       return left_out;
-    } catch (const Error&) {  // wrong without it, too
+    } catch (const Error& other) {  // wrong without it, too
+      if (other.what() != error && error.find(left_out.substr(0, left_out.find('='))) != std::string::npos)
+        return left_out;
     }
   }
   return "";
@@ -316,8 +322,8 @@ Job parse_job(const std::string& text, const std::string& where, const std::vect
   if (job.model.optimizer_in_file()) leave_optimizer_to_file(root, where, job.train.optimizer);
   try {
     validate(job, where);
-  } catch (const Error&) {
-    if (const std::string fault = override_at_fault(text, where, overrides); !fault.empty())
+  } catch (const Error& error) {
+    if (const std::string fault = override_at_fault(text, where, overrides, error.what()); !fault.empty())
       validate(job, "--set " + fault);
     throw;
   }

@@ -66,6 +66,8 @@ TEST(Job, AnErrorOfAnOverrideNamesTheOverride) {
   EXPECT_NE(message_of_value.find("--set train.lr=abc: "), std::string::npos) << message_of_value;
   EXPECT_EQ(message_of_value.find("job.yaml"), std::string::npos) << message_of_value;
   EXPECT_NE(message(kSmall, {"model.variant=lstm"}).find("--set model.variant=lstm"), std::string::npos);
+  EXPECT_NE(message(kSmall, {"model.kind=kerass"}).find("--set model.kind=kerass: "), std::string::npos);
+  EXPECT_NE(message(kSmall, {"model={kind: kerass}"}).find("--set model={kind: kerass}: "), std::string::npos);
   EXPECT_NE(message(kSmall, {"train.epoch=3"}).find("did you mean 'train.epochs'?"), std::string::npos);
 }
 
@@ -127,6 +129,8 @@ TEST(JobOverrides, OneBeyondALimitIsNamed) {
   EXPECT_NE(message(kSmall, {"train.device=cuda", "train.precision=bf16"}).find("--set train."), std::string::npos);
   const std::string wrong = std::string(kSmall) + "workers: 0\n";
   EXPECT_EQ(message(wrong.c_str(), {"train.batch=2"}).find("--set"), std::string::npos) << "the file is at fault";
+  EXPECT_NE(message(wrong.c_str(), {"train.batch=0"}).find("--set train.batch=0: "), std::string::npos)
+      << "both are, and the first mistake is the override's";
 }
 
 TEST(JobModel, AJobOfAnOlderRunListsTheSettingsOfAllKinds) {

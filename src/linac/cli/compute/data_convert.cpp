@@ -10,6 +10,7 @@
 
 #include "linac/base/base/bytes.h"
 #include "linac/base/base/error.h"
+#include "linac/base/base/log.h"
 #include "linac/base/base/plural.h"
 #include "linac/base/base/progress.h"
 #include "linac/base/base/signals.h"
@@ -88,6 +89,8 @@ void rewrite(ConvertWords& words, const std::string& output) {
   options.progress = [&](int64_t done, int64_t all) { bar.update(done, all); };
   const data::RewriteReport report = data::rewrite_tables(inputs, output, options);
   bar.clear();
+  for (const columns::LeftOutColumn& one : report.left_out)
+    log::warn(fmt::format("[{}] {}: column '{}' is not written: {}", options.where, inputs.front(), one.name, one.why));
   int64_t left = 0;
   for (const data::RewrittenFile& file : report.files) {
     if (file.events < 0) {
@@ -241,6 +244,7 @@ CLI::Option* add_names(CLI::App& verb, const std::string& name, std::vector<std:
 void add_table_options(CLI::App& verb, ConvertWords& words) {
   data::RewriteOptions& options = words.options;
   add_names(verb, "--columns", options.columns, "write these columns, in this order: NAME,NAME or repeated");
+  add_names(verb, "--without", options.without, "write all columns but these: NAME,NAME or repeated");
   verb.add_option("--filter", words.filter, "write the events for which this formula holds (docs/guide/transforms.md)");
   verb.add_option("--job", words.job, "a job whose data.lists, define and filter are applied");
   verb.add_option("--events-per-file", options.events_per_file, "so many events are read for each output file")
@@ -303,8 +307,8 @@ void add_data_convert(CLI::App& data) {
       "  linac data convert 'data/showers-train*.h5' samples.tfrecord --shards 8");
   verb->callback([words, verb] {
     words->shards_given = verb->count("--shards") > 0;
-    words->table_option = has_any(*verb, {"--columns", "--filter", "--job", "--events-per-file", "--jobs", "--list",
-                                          "--format", "--float32", "--part"});
+    words->table_option = has_any(*verb, {"--columns", "--without", "--filter", "--job", "--events-per-file", "--jobs",
+                                          "--list", "--format", "--float32", "--part"});
     words->shower_option = has_any(
         *verb, {"--scale", "--threshold", "--min-sum", "--power", "--field-image", "--field-energy", "--field-angle"});
     run_convert(*words);

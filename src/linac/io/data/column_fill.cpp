@@ -28,9 +28,12 @@ void check_request(const ColumnRequest& request) {
   for (const JoinedColumn& part : request.joined) need(!part.column.empty(), request, "a column needs a name");
   LINAC_CHECK(!request.texts || (request.joined.empty() && request.shape.size() <= 1 && request.offset.empty() &&
                                  request.factor.empty()));
-  need(request.joined.empty() || request.shape.size() <= 1, request,
-       fmt::format("several columns are joined to one list, and wanted is [{}] an event; name one column that has it",
-                   fmt::join(request.shape, ", ")));
+  need(request.joined.empty() || request.shape.size() <= 1 ||
+           (request.shape.size() == 2 && request.shape[1] == static_cast<int64_t>(request.joined.size())),
+       request,
+       fmt::format("several columns are joined to one list, or are the features of rows [ROWS, {}], and wanted is [{}] "
+                   "an event; name one column that has it",
+                   request.joined.size(), fmt::join(request.shape, ", ")));
   int64_t values = 1;
   for (const int64_t axis : request.shape) {
     need(axis >= 1 && axis <= kEventValuesMax / values, request,
@@ -48,6 +51,11 @@ void check_request(const ColumnRequest& request) {
 std::vector<WantedColumn> wanted_of(const ColumnRequest& request) {
   if (request.joined.empty())
     return {{.name = request.column, .shape = request.shape, .texts = request.texts.has_value()}};
+  if (request.is_zipped()) {
+    WantedColumn rows{.name = request.describe(), .shape = request.shape};
+    for (const JoinedColumn& part : request.joined) rows.zipped.push_back(part.column);
+    return {rows};
+  }
   std::vector<WantedColumn> parts;
   for (const JoinedColumn& part : request.joined) parts.push_back({.name = part.column, .shape = {}, .joined = true});
   return parts;

@@ -11,6 +11,7 @@
 
 #include "linac/base/base/atomic_file.h"
 #include "linac/base/base/error.h"
+#include "linac/base/base/json_keys.h"
 
 namespace linac::data {
 namespace {
@@ -24,13 +25,16 @@ class Constants {
  public:
   Constants(const std::filesystem::path& path, const std::string& column, size_t length)
       : path_(path.string()), column_(column), length_(length) {
+    std::string text;
     try {
-      file_ = json::parse(read_file(path));
+      text = read_file(path);
+      file_ = json::parse(text);
     } catch (const Error&) {
       fail("cannot be read");
     } catch (const json::exception& error) {
       fail(fmt::format("not JSON ({})", error.what()));
     }
+    if (const auto doubled = doubled_key(text)) fail(doubled->words());
     if (!file_.is_object() || !file_.contains(column) || !file_.at(column).is_object()) {
       std::vector<std::string> found;
       for (const auto& item : file_.items())

@@ -109,7 +109,7 @@ struct EventTable::Parts {
       const StoredColumn& stored = table->columns()[firsts[i]];
       if (stored.is_text && !requests[i].texts) refuse_texts(table->file().url, requests[i].column, stored.words);
       if (stored.is_text) continue;  // one in each event
-      if (requests[i].joined.empty())
+      if (requests[i].joined.empty() || requests[i].is_zipped())
         check_length(*table, wanted[firsts[i]], firsts[i]);
       else
         check_joined(*table, requests[i], firsts[i], sizes[i]);
@@ -427,7 +427,7 @@ void warn_of_cuts(const EventTable& table) {
     if (table.events_cut(i) == 0) continue;
     log::warn(fmt::format("[data] {}{}: {} of {} events have more than {} rows in column '{}' and lose the last ones",
                           table.files().front().url, table.files().size() > 1 ? " and others" : "", table.events_cut(i),
-                          table.size(), request.shape[0], request.column));
+                          table.size(), request.shape[0], request.describe()));
   }
 }
 

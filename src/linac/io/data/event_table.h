@@ -43,11 +43,13 @@ struct ColumnRequest {
   /// (x - offset) * factor. What pads stays 0.
   std::vector<float> offset, factor;
   /// In place of `column`: numbers and lists that make one list, in this order. Each has the same number of values in
-  /// every event; together they are as many as the shape, which has one axis at most, says.
+  /// every event; together they are as many as the shape, which has one axis at most, says. With a shape of two axes
+  /// they are lists of one length in an event, and value i of each makes row i: its last axis is as many as they are.
   std::vector<JoinedColumn> joined = {};
   /// Set: the files may hold texts there, all or none. Of one column, with one axis at most and without scaling.
   std::optional<TextClasses> texts = {};
 
+  bool is_zipped() const { return !joined.empty() && shape.size() == 2; }
   std::string describe() const;  // "pt", "pt, eta, phi"
   int64_t event_values() const;  // of an event, with its padding
 };

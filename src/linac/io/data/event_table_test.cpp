@@ -95,6 +95,41 @@ TEST_F(EventTableTest, AnyOrderOverSeveralFilesAndFormats) {
   }
 }
 
+// As NanoAOD has its jets: lists that belong together become rows.
+TEST_F(EventTableTest, ListsBecomeRows) {
+  const auto lists = [](const std::vector<std::vector<float>>& events) {
+    arrow::ListBuilder list(arrow::default_memory_pool(), std::make_shared<arrow::FloatBuilder>());
+    for (const auto& values : events)
+      EXPECT_TRUE(list.Append().ok() &&
+                  static_cast<arrow::FloatBuilder*>(list.value_builder())->AppendValues(values).ok());
+    return list.Finish().ValueOrDie();
+  };
+  write_parquet(path("a.parquet"), {"Jet_pt", "Jet_eta", "Tau_pt"},
+                {lists({{30, 20, 10}, {}, {50}}), lists({{1, -1, 2}, {}, {0.5}}), lists({{1}, {2}, {3}})});
+  ColumnRequest rows{.column = "", .shape = {2, 2}, .offset = {}, .factor = {}};
+  rows.joined = {{"Jet_pt"}, {"Jet_eta"}};
+  const auto table = EventTable::open({path("a.parquet")}, {rows});
+  EXPECT_EQ(read_all(*table).columns[0], (std::vector<float>{30, 1, 20, -1, 0, 0, 0, 0, 50, 0.5, 0, 0}));
+  EXPECT_EQ(table->events_cut(0), 1);
+  EXPECT_EQ(table->longest(0), 3);
+  rows.offset = {10, 0}, rows.factor = {0.1F, 2};
+  const Transform transform{.lists = {{.columns = {"Jet_pt", "Jet_eta"}, .filter = "Jet_eta > 0", .sort = "Jet_pt"}},
+                            .define = {},
+                            .filter = "len(Jet_pt) > 0"};
+  const auto chosen = EventTable::open({path("a.parquet")}, {rows}, transform);
+  EXPECT_EQ(read_all(*chosen).columns[0], (std::vector<float>{0, 4, 2, 2, 4, 1, 0, 0}));
+  std::vector<float> column;
+  const std::vector<int64_t> last = {1};
+  chosen->read_column(0, last, column);
+  EXPECT_EQ(column, (std::vector<float>{4, 1, 0, 0}));
+  rows.joined[1].column = "Tau_pt";
+  const std::string unequal = message_of(ErrorCode::kData, [&] { EventTable::open({path("a.parquet")}, {rows}); });
+  EXPECT_TRUE(contains(unequal, "event 0: column 'Jet_pt' holds a list of 3 values and 'Tau_pt' a list of 1 value"))
+      << unequal;
+  rows.shape = {2, 3};
+  EXPECT_TRUE(contains(message_of([&] { EventTable::open({path("a.parquet")}, {rows}); }), "[ROWS, 2]"));
+}
+
 TEST_F(EventTableTest, PartsAreSetsOfTheirOwn) {
   const TestEvents events = make_events(30);
   write_parquet(path("a.parquet"), make_events(12));

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <set>
 
 #include "linac/base/base/error.h"
 #include "linac/base/base/nearest.h"
@@ -107,9 +108,13 @@ class Choice {
   const TableContents contents_;
 };
 
-/// What an event is, as bytes.
+/// What an event is, as bytes: its numbers as float32 and what that leaves of them, so that a number is the same in
+/// every type that holds it.
 class EventHash {
  public:
+  /// Column i as float32 alone.
+  void round(size_t i) { rounded_.insert(i); }
+
   /// The hashes of a block's events.
   std::vector<uint64_t> of(const std::vector<RaggedColumn>& block, const TableReader& reader) {
     places_.assign(block.size(), 0);
@@ -133,12 +138,19 @@ class EventHash {
     append(std::as_bytes(std::span(&column.rows[event], 1)));
     append(std::as_bytes(std::span(&size, 1)));
     append(std::as_bytes(std::span(column.values).subspan(places_[i], size)));
+    if (!column.rests.empty() && !rounded_.contains(i)) {
+      for (uint32_t at = 0; at < size; ++at) {
+        const uint64_t place_and_rest[] = {at, column.rests[places_[i] + at]};
+        if (place_and_rest[1] != 0) append(std::as_bytes(std::span(place_and_rest)));
+      }
+    }
     places_[i] += size;
   }
   void append(std::span<const std::byte> bytes) { bytes_.insert(bytes_.end(), bytes.begin(), bytes.end()); }
 
   std::vector<std::byte> bytes_;
   std::vector<size_t> places_;
+  std::set<size_t> rounded_;
 };
 
 class Pass {
@@ -154,6 +166,7 @@ class Pass {
     chosen_ = std::move(choice.chosen);
     TableStats stats;
     stats.left_out = std::move(choice.left_out);
+    find_rounded();
     stats.train = side(options_.train, Duplicates::Side::kTrain);
     stats.test = side(options_.test, Duplicates::Side::kTest);
     stats.duplicates = duplicates_.find();
@@ -162,6 +175,23 @@ class Pass {
   }
 
  private:
+  /// Where one file holds float32 and another one float64, float32 is what tells whether they hold the same event.
+  void find_rounded() {
+    if (options_.train.size() + options_.test.size() == 1) return;
+    std::vector<WantedColumn> wanted;
+    for (const Chosen& one : chosen_) wanted.push_back(one.wanted);
+    std::vector<bool> doubles(chosen_.size(), false), floats(chosen_.size(), false);
+    for (const auto* const urls : {&options_.train, &options_.test})
+      for (const std::string& url : *urls) {
+        const auto reader = open_table_reader(storage::Source::open(url), wanted);
+        for (size_t i = 0; i < chosen_.size(); ++i) {
+          doubles[i] = doubles[i] || reader->columns()[i].is_double;
+          floats[i] = floats[i] || reader->columns()[i].is_float;
+          if (doubles[i] && floats[i]) hash_.round(i);
+        }
+      }
+  }
+
   bool stopped() const { return options_.stop && options_.stop(); }
 
   SideStats side(const std::vector<std::string>& urls, Duplicates::Side which) {

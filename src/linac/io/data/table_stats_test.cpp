@@ -4,8 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fstream>
 
 #include "linac/base/base/error.h"
+#include "linac/base/base/tfrecord_frame.h"
+#include "linac/io/data/formats/example.h"
+#include "linac/io/data/formats/table_reader.h"
 #include "linac/io/data/test_showers.h"
 #include "linac/io/data/test_tables.h"
 
@@ -77,6 +81,60 @@ TEST_F(TableStatsTest, FindEventsThatAreThereTwice) {
   EXPECT_EQ(between.duplicates.leaked, 45);
   EXPECT_EQ(between.duplicates.train, 0);
   EXPECT_EQ(between.test.events, 80);
+}
+
+// Numbers of events, which float32 rounds from 2^24 on.
+TEST_F(TableStatsTest, LargeNumbersThatDifferAreNoCopies) {
+  const std::vector<int64_t> bases = {400'000'000, (int64_t{1} << 60) + 1, -400'000'000};
+  for (const int64_t base : bases) {
+    arrow::Int64Builder whole;
+    arrow::DoubleBuilder full;
+    arrow::FloatBuilder half;
+    for (int i = 0; i < 40; ++i) {
+      const int64_t number = base + (i < 38 ? i : 0);  // two are copies of the first
+      EXPECT_TRUE(whole.Append(number).ok() && full.Append(static_cast<double>(number % 1'000'000'007)).ok() &&
+                  half.Append(static_cast<float>(number % 1'000'000'007)).ok());
+    }
+    const auto numbers = whole.Finish().ValueOrDie(), doubles = full.Finish().ValueOrDie();
+    testing::write_parquet(path("whole.parquet"), "event", numbers);
+    testing::write_parquet(path("full.parquet"), "event", doubles);
+    testing::write_parquet(path("half.parquet"), "event", half.Finish().ValueOrDie());
+    EXPECT_EQ(of({"whole.parquet"}).duplicates.train, 2) << base;
+    EXPECT_EQ(of({"full.parquet"}).duplicates.train, 2) << base;
+    EXPECT_EQ(of({"full.parquet"}, {"half.parquet"}).duplicates.leaked, 40) << "the one is the other, as float32";
+  }
+  // A number is the same in every type that holds it, and in every format.
+  arrow::Int64Builder whole;
+  arrow::DoubleBuilder full;
+  std::ofstream records(path("whole.tfrecord"), std::ios::binary);
+  for (int i = 0; i < 40; ++i) {
+    EXPECT_TRUE(whole.Append(400'000'000 + i).ok() && full.Append(400'000'000 + i).ok());
+    Example example;
+    example["event"].integers = {400'000'000 + i};
+    records << tfrecord_frame(encode_example(example));
+  }
+  records.close();
+  testing::write_parquet(path("whole.parquet"), "event", whole.Finish().ValueOrDie());
+  testing::write_parquet(path("full.parquet"), "event", full.Finish().ValueOrDie());
+  for (const char* other : {"full.parquet", "whole.tfrecord"}) {
+    const columns::Duplicates::Found found = of({"whole.parquet"}, {other}).duplicates;
+    EXPECT_EQ(found.leaked, 40) << other;
+    EXPECT_EQ(found.train + found.test, 0) << other;
+  }
+}
+
+TEST(RestBeyondFloat32, TellsValuesApart) {
+  EXPECT_EQ(rest_beyond_float32(int64_t{1} << 24), 0U);
+  EXPECT_EQ(rest_beyond_float32((int64_t{1} << 24) + 1), rest_beyond_float32(16777217.0));
+  EXPECT_NE(rest_beyond_float32(int64_t{16777217}), 0U);
+  EXPECT_EQ(rest_beyond_float32(-400'000'001.0), rest_beyond_float32(int64_t{-400'000'001}));
+  EXPECT_NE(rest_beyond_float32(0.1), 0U);
+  EXPECT_EQ(rest_beyond_float32(static_cast<double>(0.1F)), 0U);
+  EXPECT_EQ(rest_beyond_float32(std::nan("")), 0U);
+  EXPECT_NE(rest_beyond_float32(1e300), rest_beyond_float32(2e300));
+  for (const int64_t value : {INT64_MAX, INT64_MAX - 1, INT64_MIN + 1}) EXPECT_NE(rest_beyond_float32(value), 0U);
+  EXPECT_NE(rest_beyond_float32(UINT64_MAX), rest_beyond_float32(UINT64_MAX - 1));
+  EXPECT_EQ(rest_beyond_float32(INT64_MIN), 0U);
 }
 
 TEST_F(TableStatsTest, NullsNanAndTextsAndWhatCannotBeRead) {

@@ -31,6 +31,12 @@ constexpr T swapped(T value) {
   return value;
 }
 
+/// The data error of what is sound and of a form that is not read.
+class NotRead : public Error {
+ public:
+  explicit NotRead(const std::string& message) : Error(ErrorCode::kData, message) {}
+};
+
 class Cursor {
  public:
   /// Borrows the bytes; `what` is what messages call them: "[root] a.root: the tree 'Events'".

@@ -36,6 +36,9 @@ class BasketBuffer {
     loaded_ = &basket;
   }
 
+  /// Where each event begins, and the end, of a basket that does not say it.
+  void set_offsets(std::vector<uint32_t> offsets) { offsets_ = std::move(offsets); }
+
   const Basket* loaded() const { return loaded_; }
   std::span<const std::byte> values() const { return values_.first(values_end_); }
   const std::vector<uint32_t>& offsets() const { return offsets_; }
@@ -89,7 +92,10 @@ class TreeColumnReader : public ColumnReader {
   void read(int64_t first, int64_t count, Block& out) override {
     while (count > 0) {
       const Basket& basket = basket_of(first);
-      if (basket_.loaded() != &basket) basket_.load(basket, column_.stored != TreeColumn::Stored::kRows);
+      if (basket_.loaded() != &basket) {
+        basket_.load(basket, column_.stored != TreeColumn::Stored::kRows);
+        if (tells_its_length() && basket_.offsets().empty()) find_offsets(basket);
+      }
       const int64_t begin = first - basket.first, now = std::min(count, basket.events - begin);
       decode(basket, static_cast<size_t>(begin), static_cast<size_t>(now), out);
       first += now;
@@ -106,6 +112,29 @@ class TreeColumnReader : public ColumnReader {
           file_->say(fmt::format("column '{}' has no event {}; copy or write the file again", info_.name, event)));
     }
     return *std::prev(next);
+  }
+
+  bool tells_its_length() const {
+    return column_.stored != TreeColumn::Stored::kRows && column_.stored != TreeColumn::Stored::kList;
+  }
+
+  /// Other writers than ROOT leave the offsets out where an event tells its own length.
+  void find_offsets(const Basket& basket) {
+    Cursor cursor(basket_.values(), file_->say(fmt::format("column '{}'", info_.name)));
+    std::vector<uint32_t> offsets{0};
+    for (int64_t event = 0; event < basket.events; ++event) {
+      if (column_.stored == TreeColumn::Stored::kText) {
+        read_string(cursor);
+      } else {
+        constexpr uint32_t kByteCount = 0x40000000;
+        const auto count = cursor.big<uint32_t>();
+        if ((count & kByteCount) == 0)
+          basket_.fail(basket, "it stores no entry offsets, nor the lengths of its events");
+        cursor.skip(count & ~kByteCount);
+      }
+      offsets.push_back(static_cast<uint32_t>(cursor.position()));
+    }
+    basket_.set_offsets(std::move(offsets));
   }
 
   void decode(const Basket& basket, size_t begin, size_t count, Block& out) {

@@ -1,4 +1,5 @@
-// TTree of versions 16 to 20, TBranch 10 to 13 and TBranchElement 8 to 10: ROOT 5.16 and later.
+// TTree of versions 16 to 20, TBranch 10 to 13 and TBranchElement 8 to 10: ROOT 5.16 and later. TTree 5, TBranch 8 and
+// TBranchElement 1: the trees of Geant4's own analysis manager (tools::wroot), laid out as ROOT 3's.
 
 #include "linac/io/root/tree_branches.h"
 
@@ -9,6 +10,8 @@
 namespace linac::root {
 namespace {
 
+constexpr uint16_t kGeant4Tree = 5, kGeant4Branch = 8, kGeant4Element = 1;
+
 class TreeRecord {
  public:
   TreeRecord(const File& file, const Key& key)
@@ -18,19 +21,33 @@ class TreeRecord {
   Tree read(const Key& key) {
     if (key.class_name != "TTree") objects_.begin();  // TNtuple: a TTree and the number of its columns
     const Part part = objects_.begin();
-    if (part.version < 16 || part.version > 20)
-      cursor().fail(fmt::format("is of version {}; those of ROOT 5.16 and later are read; it", part.version));
+    if (part.version != kGeant4Tree && (part.version < 16 || part.version > 20))
+      not_read(fmt::format("is of version {}, and those of ROOT 5.16 and later and of Geant4 are read", part.version));
     objects_.named();
     for (int i = 0; i < 3; ++i) objects_.pass();  // line, fill, marker
-    Tree tree{.name = key.name, .events = cursor().big<int64_t>(), .branches = {}};
+    const bool is_geant4 = part.version == kGeant4Tree;
+    Tree tree{.name = key.name, .events = is_geant4 ? whole() : cursor().big<int64_t>(), .branches = {}};
     if (tree.events < 0) cursor().fail("holds a negative number of events");
-    skip_settings(part.version);
+    if (is_geant4)
+      cursor().skip(3 * 8 + 7 * 4);
+    else
+      skip_settings(part.version);
     tree.branches = branches("");
     return tree;
   }
 
  private:
   Cursor& cursor() { return objects_.cursor(); }
+  [[noreturn]] void not_read(const std::string& why) {
+    throw NotRead(fmt::format("{} {}; write it anew with a ROOT of today", cursor().what(), why));
+  }
+  /// A count that is stored as a double.
+  int64_t whole() {
+    constexpr double kEnd = 9007199254740992;  // 2^53
+    const auto number = cursor().big<double>();
+    if (!(number >= 0 && number < kEnd)) cursor().fail("states a count that is none");
+    return static_cast<int64_t>(number);
+  }
 
   void skip_settings(uint16_t version) {
     cursor().skip(3 * 8 + (version >= 18 ? 8 : 0) + 8 + 3 * 4 + (version >= 17 ? 4 : 0));
@@ -71,25 +88,26 @@ class TreeRecord {
 
   void basics(Branch& branch, const std::string& parent) {
     const Part part = objects_.begin();
-    if (part.version < 10 || part.version > 13)
-      cursor().fail(fmt::format("has a branch of version {}, which is not read; it", part.version));
+    const bool is_geant4 = part.version == kGeant4Branch;
+    if (!is_geant4 && (part.version < 10 || part.version > 13))
+      not_read(fmt::format("has a branch of version {}", part.version));
     branch.name = objects_.named();
     branch.path = parent.empty() ? branch.name : parent + "/" + branch.name;
     objects_.pass();       // fill
     cursor().skip(3 * 4);  // compression, basket size, length of offsets
     const auto written = cursor().big<int32_t>();
-    cursor().skip(8);  // the number of the next entry
+    cursor().skip(is_geant4 ? 4 : 8);  // the number of the next entry
     if (part.version >= 13) features(branch);
     cursor().skip(4);  // offset
     const auto slots = cursor().big<uint32_t>();
     cursor().skip(4);  // split level
-    branch.events = cursor().big<int64_t>();
+    branch.events = is_geant4 ? whole() : cursor().big<int64_t>();
     if (part.version >= 11) cursor().skip(8);  // its first entry
-    branch.unpacked_bytes = cursor().big<int64_t>();
+    branch.unpacked_bytes = is_geant4 ? whole() : cursor().big<int64_t>();
     cursor().skip(8);
     branch.branches = branches(branch.path);
     leaves(branch);
-    baskets(branch, slots, written);
+    baskets(branch, slots, written, is_geant4);
     branch.file = read_string(cursor());
     objects_.finish(part);
   }
@@ -133,7 +151,7 @@ class TreeRecord {
     return found;
   }
 
-  void baskets(Branch& branch, uint32_t slots, int32_t written) {
+  void baskets(Branch& branch, uint32_t slots, int32_t written, bool is_geant4) {
     std::vector<std::pair<uint32_t, Basket>> kept;
     const uint32_t count = objects_.array();
     for (uint32_t i = 0; i < count; ++i) {
@@ -143,8 +161,8 @@ class TreeRecord {
       cursor().go_to(pointer.end);
     }
     const std::vector<uint32_t> bytes = numbers<uint32_t>(slots);
-    const std::vector<int64_t> first = numbers<int64_t>(slots);
-    const std::vector<uint64_t> seek = numbers<uint64_t>(slots);
+    const std::vector<int64_t> first = is_geant4 ? numbers<int64_t, int32_t>(slots) : numbers<int64_t>(slots);
+    const std::vector<uint64_t> seek = is_geant4 ? narrow_or_wide(slots) : numbers<uint64_t>(slots);
     const auto stored = static_cast<uint32_t>(std::clamp<int64_t>(written, 0, static_cast<int64_t>(seek.size())));
     if (bytes.size() != seek.size() || first.size() != seek.size())
       cursor().fail("has a branch without its baskets; it");
@@ -169,15 +187,21 @@ class TreeRecord {
     }
   }
 
-  template <class T>
+  template <class T, class Stored = T>
   std::vector<T> numbers(uint32_t count) {
     const bool there = cursor().big<uint8_t>() != 0;
     if (!there) return std::vector<T>(0);
-    const auto bytes = cursor().take(uint64_t{count} * sizeof(T));
+    const auto bytes = cursor().take(uint64_t{count} * sizeof(Stored));
     Cursor values(bytes, cursor().what());
     std::vector<T> out(count);
-    for (T& value : out) value = values.big<T>();
+    for (T& value : out) value = static_cast<T>(values.big<Stored>());
     return out;
+  }
+
+  /// Places in the file: 2 in front says that they have eight bytes each.
+  std::vector<uint64_t> narrow_or_wide(uint32_t count) {
+    Cursor ahead = cursor();
+    return ahead.big<uint8_t>() == 2 ? numbers<uint64_t>(count) : numbers<uint64_t, uint32_t>(count);
   }
 
   /// A TBasket as part of the record: its key, its sizes, its offsets and its buffer, which begins with the key.
@@ -215,9 +239,13 @@ class TreeRecord {
 
   void element(Branch& branch, uint16_t version) {
     branch.element_class = read_string(cursor());
-    read_string(cursor());
-    read_string(cursor());
-    cursor().skip(4 + (version >= 10 ? 2 : 4));  // checksum, version of the class
+    if (version == kGeant4Element) {
+      cursor().skip(4);  // version of the class
+    } else {
+      read_string(cursor());
+      read_string(cursor());
+      cursor().skip(4 + (version >= 10 ? 2 : 4));  // checksum, version of the class
+    }
     branch.element_id = cursor().big<int32_t>();
     branch.element_type = cursor().big<int32_t>();
     branch.streamer_type = cursor().big<int32_t>();

@@ -127,7 +127,20 @@ bool set_axes(const Leaf& leaf, ColumnInfo& info) {
   return leaf.length >= 1 && leaf.length <= kRowValuesMax;
 }
 
-/// "vector<T>" and "vector<vector<T> >" of numbers: how deep, and the type.
+/// "float" of "float,ROOT::Detail::VecOps::RAdoptAllocator<float>": what a template holds, but for its allocator.
+std::string_view first_of(std::string_view arguments) {
+  int deep = 0;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    if (arguments[i] == '<') ++deep;
+    if (arguments[i] == '>') --deep;
+    const bool ends = deep == 0 && arguments[i] == ',';
+    if (ends && arguments.find("llocator<", i) != std::string_view::npos) return arguments.substr(0, i);
+  }
+  return arguments;
+}
+
+/// "vector<T>" and "vector<vector<T> >" of numbers, RDataFrame's RVec among them, which is stored alike: how deep, and
+/// the type.
 std::optional<std::pair<int, Type>> vector_of(std::string_view words) {
   int depth = 0;
   const auto trim = [&words] {
@@ -136,9 +149,15 @@ std::optional<std::pair<int, Type>> vector_of(std::string_view words) {
   };
   for (;; ++depth) {
     trim();
-    if (words.starts_with("std::")) words.remove_prefix(5);
-    if (!words.starts_with("vector<") || !words.ends_with('>')) break;
-    words = words.substr(7, words.size() - 8);
+    const auto begins = [&words](std::string_view name) {
+      const bool does = words.starts_with(name);
+      if (does) words.remove_prefix(name.size());
+      return does;
+    };
+    begins("std::");
+    if (!words.ends_with('>')) break;
+    if (!begins("vector<") && !begins("ROOT::VecOps::RVec<") && !begins("ROOT::RVec<")) break;
+    words = first_of(words.substr(0, words.size() - 1));
   }
   const auto type = find(kWords, words);
   if (!type || depth < 1 || depth > 2) return std::nullopt;
@@ -205,7 +224,7 @@ class Description {
 
   DescribedColumn element(const Leaf& leaf) {
     if (const auto vector = vector_of(branch_.element_class);
-        vector && branch_.element_type == 0 && branch_.element_id < 0) {
+        vector && branch_.element_type == 0 && (branch_.element_id < 0 || branch_.streamer_type < 0)) {
       const auto [depth, type] = *vector;
       out_.column.stored = depth == 1 ? TreeColumn::Stored::kVector : TreeColumn::Stored::kVectors;
       out_.column.type = type;

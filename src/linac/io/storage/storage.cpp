@@ -17,8 +17,38 @@
 namespace linac::storage {
 namespace fs = std::filesystem;
 
+namespace {
+
+std::string last_part(const std::string& url) {
+  return url.substr(url.rfind('/') + 1);
+}
+
+/// What globs pass over unless they name it: what others write beside data, by the custom of Spark, Hive and Arrow:
+/// _SUCCESS, _metadata, ._SUCCESS.crc.
+bool is_mark(const std::string& url) {
+  const std::string name = last_part(url);
+  return name.starts_with('_') || name.starts_with('.');
+}
+
+/// Passes over such files among those that a pattern matches, unless it names them.
+template <class Files, class UrlOf>
+Files without_marks(const std::string& pattern, Files files, const UrlOf& url_of) {
+  if (is_mark(pattern) || pattern.find_first_of("*?[") == std::string::npos) return files;
+  const size_t matches = files.size();
+  std::erase_if(
+      files, [&](const auto& file) { return last_part(url_of(file)) != last_part(pattern) && is_mark(url_of(file)); });
+  if (files.empty() && matches > 0)
+    throw data_error(
+        fmt::format("[storage] {}: matches no data, only files whose names begin with '_' or '.'; "
+                    "name those that are wanted",
+                    pattern));
+  return files;
+}
+
+}  // namespace
+
 std::vector<std::string> expand(const std::string& url) {
-  return store_of(url).glob(url);
+  return without_marks(url, store_of(url).glob(url), [](const std::string& file) { return file; });
 }
 
 std::vector<std::string> expand_all(const std::vector<std::string>& urls) {
@@ -34,7 +64,8 @@ std::vector<Listed> find_all(const std::vector<std::string>& urls) {
   if (urls.empty()) throw user_error("[storage] no file is named; give paths, globs or URLs");
   std::vector<Listed> files;
   for (const std::string& url : urls)
-    for (Listed& file : store_of(url).find(url)) files.push_back(std::move(file));
+    for (Listed& file : without_marks(url, store_of(url).find(url), [](const Listed& one) { return one.url; }))
+      files.push_back(std::move(file));
   return files;
 }
 

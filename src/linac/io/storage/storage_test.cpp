@@ -42,6 +42,18 @@ TEST_F(Storage, GlobsAreSortedAndMustMatch) {
   EXPECT_NE(message.find("*.root"), std::string::npos);
 }
 
+TEST_F(Storage, GlobsPassOverWhatLiesBesideData) {
+  const std::string part = write("part-0.parquet", "");
+  const std::string mark = write("_SUCCESS", ""), summary = write("_metadata", "");
+  write(".part-0.crc", "");
+  EXPECT_EQ(expand((folder_ / "*").string()), std::vector<std::string>{part});
+  EXPECT_EQ(expand(mark), std::vector<std::string>{mark});
+  EXPECT_EQ(expand((folder_ / "_m*").string()), std::vector<std::string>{summary});
+  EXPECT_EQ(find_all({(folder_ / "*").string()}).size(), 1U);
+  EXPECT_NE(message_of(ErrorCode::kData, [&] { expand((folder_ / "*S").string()); }).find("begin with '_'"),
+            std::string::npos);
+}
+
 TEST_F(Storage, NamesThatAreNoPatternsStay) {
   EXPECT_EQ(expand("plain.h5"), std::vector<std::string>{"plain.h5"});
   EXPECT_EQ(expand("http://host/a*.h5"), std::vector<std::string>{"http://host/a*.h5"});

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "linac/base/base/json_depth.h"
+#include "linac/base/base/json_keys.h"
 #include "linac/base/base/refusal.h"
 #include "linac/base/base/utf8.h"
 
@@ -158,6 +159,8 @@ std::shared_ptr<json> parse_object(std::string_view body) {
   } catch (const json::exception& e) {
     throw Refusal(RefusalKind::kInvalid, fmt::format("[request] the body is no JSON ({})", printable(e.what())));
   }
+  if (const auto doubled = doubled_key(body))
+    throw Refusal(RefusalKind::kInvalid, fmt::format("[request] {}; leave one of them out", doubled->words()));
   if (!object->is_object())
     throw Refusal(RefusalKind::kInvalid,
                   fmt::format("[request] the body is a JSON {} (wanted: an object)", object->type_name()));

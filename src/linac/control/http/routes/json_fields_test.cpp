@@ -61,6 +61,7 @@ TEST(JsonFields, QueriesGiveListsAndNumbers) {
 }
 
 TEST(JsonFields, BodiesAreObjectsOfBoundedDepth) {
+  EXPECT_THROW(parse_object(R"({"a": 1, "b": {"c": 1, "c": 2}})"), Refusal);
   EXPECT_EQ((*parse_object(R"({"a": "[[["})"))["a"], "[[[");
   for (const std::string& body :
        {std::string(""), std::string("["), std::string("1"), std::string("[1]"), std::string("{\"a\": \"\\u0000\"}"),

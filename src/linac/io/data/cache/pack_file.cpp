@@ -22,6 +22,7 @@
 #include "linac/io/data/cache/packed_table.h"
 #include "linac/io/data/column_facts.h"
 #include "linac/io/data/formats/table.h"
+#include "linac/io/data/formats/zipped_rows.h"
 #include "linac/io/data/transform/table.h"
 #include "linac/io/net/http_client.h"
 #include "linac/io/storage/cache.h"
@@ -230,6 +231,7 @@ json wanted_of(const std::vector<WantedColumn>& columns) {
     wanted.push_back({{"name", column.name},
                       {"row", std::vector(column.shape.begin() + static_cast<int64_t>(lists), column.shape.end())},
                       {"zero_rows_pad", zero_rows_pad(column)}});
+    if (!column.zipped.empty()) wanted.back()["zipped"] = column.zipped;
   }
   return wanted;
 }
@@ -314,12 +316,13 @@ void pack_file(const std::shared_ptr<const storage::Source>& source, const std::
   std::unique_ptr<TableReader> reader;
   const Selected* selected = nullptr;
   if (transform.empty()) {
-    reader = open(columns);
+    reader = open(unzipped(columns));
   } else {
-    auto transformed = std::make_unique<TransformedTable>(url, columns, transform, open);
+    auto transformed = std::make_unique<TransformedTable>(url, unzipped(columns), transform, open);
     selected = &transformed->selected();
     reader = std::move(transformed);
   }
+  reader = zipped_rows(std::move(reader), url, columns);
   const bool counted = reader->events() >= 0;
   std::optional<Progress> progress;
   if (bytes >= kBytesWorthABar)

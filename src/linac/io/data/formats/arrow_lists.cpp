@@ -42,6 +42,37 @@ void append_as(const Array& array, std::vector<T>& out) {
                  [](auto value) { return static_cast<T>(value); });
 }
 
+template <class T>
+void append_rests_as(const Array& array, std::vector<uint64_t>& rests) {
+  const auto* const values = static_cast<const arrow::NumericArray<T>&>(array).raw_values();
+  using Wide = std::conditional_t<std::is_same_v<T, arrow::DoubleType>, double,
+                                  std::conditional_t<std::is_same_v<T, arrow::UInt64Type>, uint64_t, int64_t>>;
+  bool any = false;
+  for (int64_t i = 0; i < array.length(); ++i) {
+    rests.push_back(rest_beyond_float32(static_cast<Wide>(values[i])));
+    any |= rests.back() != 0;
+  }
+  if (!any) rests.clear();
+}
+
+/// Of numbers that float32 may not hold.
+void append_rests(const Array& array, std::vector<uint64_t>& rests) {
+  switch (array.type_id()) {
+    case Type::INT32:
+      return append_rests_as<arrow::Int32Type>(array, rests);
+    case Type::UINT32:
+      return append_rests_as<arrow::UInt32Type>(array, rests);
+    case Type::INT64:
+      return append_rests_as<arrow::Int64Type>(array, rests);
+    case Type::UINT64:
+      return append_rests_as<arrow::UInt64Type>(array, rests);
+    case Type::DOUBLE:
+      return append_rests_as<arrow::DoubleType>(array, rests);
+    default:
+      return;
+  }
+}
+
 /// From a column down to its numbers, one level of lists at a time.
 class Descent {
  public:
@@ -78,7 +109,10 @@ class Descent {
     } else {
       append_numbers(*level_, out.values);
     }
-    if (wanted_.any_form) mark_nulls(out);
+    if (wanted_.any_form) {
+      append_rests(*level_, out.rests);
+      mark_nulls(out);
+    }
     return out;
   }
 
@@ -121,7 +155,10 @@ class Descent {
   void mark_nulls(RaggedColumn& out) const {
     out.nulls = level_->null_count();
     for (int64_t i = 0; out.nulls > 0 && i < level_->length(); ++i)
-      if (level_->IsNull(i)) out.values[static_cast<size_t>(i)] = std::numeric_limits<float>::quiet_NaN();
+      if (level_->IsNull(i)) {
+        out.values[static_cast<size_t>(i)] = std::numeric_limits<float>::quiet_NaN();
+        if (!out.rests.empty()) out.rests[static_cast<size_t>(i)] = 0;
+      }
   }
 
   int64_t event_of(int64_t element) const {
@@ -294,8 +331,12 @@ int list_depth(const arrow::DataType& type) {
   return is_list(type) ? 1 + list_depth(*type.field(0)->type()) : 0;
 }
 
+const arrow::DataType& leaf_of(const arrow::DataType& type) {
+  return is_list(type) ? leaf_of(*type.field(0)->type()) : type;
+}
+
 bool holds_booleans(const arrow::DataType& type) {
-  return is_list(type) ? holds_booleans(*type.field(0)->type()) : type.id() == Type::BOOL;
+  return leaf_of(type).id() == Type::BOOL;
 }
 
 bool holds_texts(const arrow::DataType& type) {

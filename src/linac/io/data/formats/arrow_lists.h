@@ -19,6 +19,8 @@ bool holds_numbers(const arrow::DataType& type);
 
 /// Lists around its numbers.
 int list_depth(const arrow::DataType& type);
+/// Of its innermost values.
+const arrow::DataType& leaf_of(const arrow::DataType& type);
 /// True where its numbers are true and false.
 bool holds_booleans(const arrow::DataType& type);
 

@@ -11,6 +11,7 @@
 
 #include "linac/base/base/atomic_file.h"
 #include "linac/base/base/error.h"
+#include "linac/io/data/formats/hdf5_events.h"
 #include "linac/io/hdf5/handle.h"
 
 namespace linac::data {
@@ -30,31 +31,14 @@ struct Array {
   }
 };
 
-Handle opened(const std::filesystem::path& path) {
-  Handle file(H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose);
-  if (!file)
-    throw data_error(fmt::format("[hdf5] {}: cannot be opened as HDF5 ({})", path.string(), hdf5::last_error()));
-  return file;
-}
-
-enum class Way { kRead, kWrite };
-
 constexpr char kEventNumbers[] = "event_numbers";
 constexpr int64_t kNumbersAtATime = int64_t{1} << 16;
 
-/// Moves the events [first, first + count); false if HDF5 fails.
-bool transfer(const Array& array, Way way, int64_t first, int64_t count, void* values, hid_t type = H5T_NATIVE_FLOAT) {
-  const Handle space(H5Dget_space(array.dataset.get()), H5Sclose);
-  std::vector<hsize_t> start(array.extent.size(), 0), extent = array.extent;
-  start[0] = static_cast<hsize_t>(first);
-  extent[0] = static_cast<hsize_t>(count);
-  const Handle memory(H5Screate_simple(static_cast<int>(extent.size()), extent.data(), nullptr), H5Sclose);
-  if (!space || !memory ||
-      H5Sselect_hyperslab(space.get(), H5S_SELECT_SET, start.data(), nullptr, extent.data(), nullptr) < 0)
-    return false;
-  const hid_t set = array.dataset.get();
-  return (way == Way::kRead ? H5Dread(set, type, memory.get(), space.get(), H5P_DEFAULT, values)
-                            : H5Dwrite(set, type, memory.get(), space.get(), H5P_DEFAULT, values)) >= 0;
+/// False if HDF5 fails.
+bool write_events(const Array& array, int64_t first, int64_t count, const void* values, hid_t type = H5T_NATIVE_FLOAT) {
+  const EventSpaces spaces(array.dataset.get(), array.extent, first, count);
+  return spaces &&
+         H5Dwrite(array.dataset.get(), type, spaces.memory.get(), spaces.file.get(), H5P_DEFAULT, values) >= 0;
 }
 
 }  // namespace
@@ -64,7 +48,7 @@ class EventArrays::File {
   File(const std::filesystem::path& path, const std::vector<std::string>& names, const std::string& way_out)
       : path_(path.string()) {
     const hdf5::Lock lock;
-    file_ = opened(path);
+    file_ = open_hdf5(path, path_);
     for (const std::string& name : names) open(name, way_out);
   }
 
@@ -84,12 +68,12 @@ class EventArrays::File {
     if (from.booleans) {  // HDF5 makes no numbers of them
       std::vector<int8_t> bytes(values.size());
       const Handle type = hdf5::boolean_type();
-      need_read(transfer(from, Way::kRead, first, count, bytes.data(), type.get()), from, first);
+      need_read(read_events(from.dataset.get(), from.extent, type.get(), first, count, bytes.data()), from, first);
       std::ranges::copy(bytes, values.begin());
       return values;
     }
     const hid_t type = std::is_same_v<T, float> ? H5T_NATIVE_FLOAT : H5T_NATIVE_DOUBLE;
-    need_read(transfer(from, Way::kRead, first, count, values.data(), type), from, first);
+    need_read(read_events(from.dataset.get(), from.extent, type, first, count, values.data()), from, first);
     return values;
   }
 
@@ -128,28 +112,14 @@ class EventArrays::File {
 
 std::vector<std::string> array_names(const std::filesystem::path& path) {
   const hdf5::Lock lock;
-  return hdf5::dataset_names(opened(path).get());
-}
-
-DescribedArrays described_arrays(const std::filesystem::path& path) {
-  const hdf5::Lock lock;
-  const Handle file = opened(path);
-  DescribedArrays arrays{.events = 0, .words = hdf5::describe_datasets(file.get())};
-  for (const std::string& name : hdf5::dataset_names(file.get())) {
-    const Handle set(H5Dopen2(file.get(), name.c_str(), H5P_DEFAULT), H5Dclose);
-    const std::vector<hsize_t> shape = set ? hdf5::shape_of(set.get()) : std::vector<hsize_t>{};
-    if (shape.empty()) continue;
-    arrays.events = static_cast<int64_t>(shape.front());
-    break;
-  }
-  return arrays;
+  return hdf5::dataset_names(open_hdf5(path, path.string()).get());
 }
 
 std::vector<std::string> array_texts(const std::filesystem::path& path, const std::string& array,
                                      const std::string& attribute) {
   constexpr hssize_t kMost = 1 << 16;
   const hdf5::Lock lock;
-  const Handle file = opened(path);
+  const Handle file = open_hdf5(path, path.string());
   const Handle set(H5Dopen2(file.get(), array.c_str(), H5P_DEFAULT), H5Dclose);
   if (!set || H5Aexists(set.get(), attribute.c_str()) <= 0) return {};
   const Handle opened_attribute(H5Aopen(set.get(), attribute.c_str(), H5P_DEFAULT), H5Aclose);
@@ -246,9 +216,9 @@ class EventArraysWriter::File {
         numbers.resize(static_cast<size_t>(std::min(kNumbersAtATime, events[place] - first)));
         const auto count = static_cast<int64_t>(numbers.size());
         std::iota(numbers.begin(), numbers.end(), first);
-        bool written = transfer(row, Way::kWrite, begin + first, count, numbers.data(), H5T_NATIVE_INT64);
+        bool written = write_events(row, begin + first, count, numbers.data(), H5T_NATIVE_INT64);
         std::fill(numbers.begin(), numbers.end(), static_cast<int64_t>(place));
-        written = written && transfer(file, Way::kWrite, begin + first, count, numbers.data(), H5T_NATIVE_INT64);
+        written = written && write_events(file, begin + first, count, numbers.data(), H5T_NATIVE_INT64);
         need(written, "the numbers of the events cannot be written");
       }
     }
@@ -259,9 +229,7 @@ class EventArraysWriter::File {
     const int64_t count = static_cast<int64_t>(values.size()) / to.event_size();
     LINAC_CHECK(count * to.event_size() == static_cast<int64_t>(values.size()));
     const hdf5::Lock lock;
-    // H5Dwrite reads only.
-    need(transfer(to, Way::kWrite, first, count, const_cast<float*>(values.data())),
-         "'" + to.name + "' cannot be written");
+    need(write_events(to, first, count, values.data()), "'" + to.name + "' cannot be written");
   }
 
   void close() {

@@ -13,13 +13,6 @@ namespace linac::data {
 /// Names of the data sets in the file's root. Data error when it cannot be opened.
 std::vector<std::string> array_names(const std::filesystem::path& path);
 
-struct DescribedArrays {
-  int64_t events = 0;              // of the first data set that is a list
-  std::vector<std::string> words;  // "features [500, 14]"
-};
-/// The data sets with their shapes, of any type. Data error when the file cannot be opened.
-DescribedArrays described_arrays(const std::filesystem::path& path);
-
 /// The texts of a data set's attribute, as EventArraysWriter writes them; none if it has no such attribute. Data error
 /// when the file cannot be opened.
 std::vector<std::string> array_texts(const std::filesystem::path& path, const std::string& array,

@@ -95,8 +95,10 @@ class TfrecordTable : public TableReader {
     for (const WantedColumn& column : columns_) {
       codes_.emplace_back(name_, column.name);
       const Feature& feature = find(column);
-      stored_.push_back(
-          {.words = describe(feature), .is_text = !feature.bytes.empty(), .axes = feature.size() == 1 ? 0 : 1});
+      stored_.push_back({.words = describe(feature),
+                         .is_text = !feature.bytes.empty(),
+                         .axes = feature.size() == 1 ? 0 : 1,
+                         .is_float = feature.kind() == Kind::kFloats});
     }
   }
 
@@ -150,7 +152,11 @@ class TfrecordTable : public TableReader {
     const size_t count = feature.size();
     out.rows.push_back(rows_of_list(name_, columns_[column], count, records_.number()));
     out.row_size = 1;
-    if (columns_[column].any_form) out.sizes.push_back(static_cast<uint32_t>(count));
+    if (columns_[column].any_form) {
+      out.sizes.push_back(static_cast<uint32_t>(count));
+      out.rests.insert(out.rests.end(), feature.floats.size(), 0);
+      for (const int64_t value : feature.integers) out.rests.push_back(rest_beyond_float32(value));
+    }
     if (columns_[column].exact) return append_exact(feature, column, out);
     out.values.insert(out.values.end(), feature.floats.begin(), feature.floats.end());
     for (const int64_t value : feature.integers) out.values.push_back(static_cast<float>(value));
@@ -221,6 +227,7 @@ class TfrecordBatches : public BatchReader {
                        : RecordStream(unpacked_stream(source), source->url()),
                  source->url()),
         all_(columns.names.empty()),
+        without_(columns.without.begin(), columns.without.end()),
         left_(range.count < 0 ? INT64_MAX : range.count) {
     if (marks) {
       records_.look_at(std::as_bytes(std::span(marks->first_record())));
@@ -244,7 +251,7 @@ class TfrecordBatches : public BatchReader {
          more_ && left_ > 0 && events < static_cast<int64_t>(kBlockEventsMax) && values < kBatchValues;
          ++events, --left_) {
       for (Column& column : columns_) values += append(column);
-      if (all_ && records_.example().size() != columns_.size()) refuse_new();
+      if (all_ && records_.example().size() > columns_.size()) need_known();
       advance();
     }
     if (events == 0) return nullptr;
@@ -262,6 +269,7 @@ class TfrecordBatches : public BatchReader {
     arrow::FieldVector fields;
     for (const std::string& name : all_ ? found : wanted.names) {
       if (!first.contains(name)) refuse_missing(records_.name(), name, found);
+      if (all_ && without_.contains(name)) continue;
       const Feature& feature = first.at(name);
       const bool list = feature.size() != 1 || std::ranges::find(wanted.lists, name) != wanted.lists.end();
       columns_.push_back({.name = name, .kind = feature.kind(), .is_list = list});
@@ -271,12 +279,11 @@ class TfrecordBatches : public BatchReader {
     schema_ = arrow::schema(fields);
   }
 
-  [[noreturn]] void refuse_new() {
+  void need_known() {
     for (const auto& [name, feature] : records_.example())
-      if (std::ranges::find(columns_, name, &Column::name) == columns_.end())
+      if (std::ranges::find(columns_, name, &Column::name) == columns_.end() && !without_.contains(name))
         records_.fail(fmt::format(
             "column '{}' is not in the first record; name the columns that are converted (--columns)", name));
-    records_.fail("the same feature twice");
   }
 
   size_t append(Column& column) {
@@ -302,6 +309,7 @@ class TfrecordBatches : public BatchReader {
 
   Examples records_;
   bool all_;
+  std::set<std::string> without_;
   std::vector<Column> columns_;
   bool more_ = false;
   int64_t left_;

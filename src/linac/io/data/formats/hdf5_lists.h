@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -18,33 +19,20 @@ namespace linac::data {
 /// The group of the data sets that tell how many rows each event has.
 inline constexpr char kEventRows[] = "event_rows";
 
-/// The data sets in the file's root that hold such lists. Data error when it cannot be opened.
-std::vector<std::string> list_names(const std::filesystem::path& path);
-
 class EventLists {
  public:
-  /// One of list_names(); `file` is what messages call the file. Data error when it cannot be opened, and
-  /// where the events have more or fewer rows than are there.
-  EventLists(const std::filesystem::path& path, const std::string& file, const std::string& name);
+  /// `name`: the path of the data set; `memory` makes, under a Lock, the type that its numbers are read as; `file` is
+  /// what messages call the file. Data error when it cannot be opened, and where the events have more or fewer rows
+  /// than are there.
+  EventLists(const std::filesystem::path& path, const std::string& file, const std::string& name,
+             const std::function<hdf5::Handle()>& memory);
   ~EventLists();
   EventLists(const EventLists&) = delete;
   EventLists& operator=(const EventLists&) = delete;
 
-  int64_t events() const;
-  /// Of a row, the outermost first; none: a row is a number.
-  const std::vector<int64_t>& row_extents() const;
-  int64_t row_values() const;
-  bool holds_integers() const;
-  bool holds_booleans() const;
-  /// Of a number, as it is stored; owned by this object.
-  hid_t stored_type() const;
-
-  /// The rows of each of the events [first, first + count), and the bytes of their numbers, one after the other, as the
-  /// type `memory` has them; booleans as bytes 0 and 1. Data error when they cannot be read.
-  std::vector<std::byte> read(int64_t first, int64_t count, hid_t memory, std::vector<uint32_t>& rows) const;
-  /// The same as float or double; integers may be rounded, booleans are 0 and 1.
-  template <class T>
-  std::vector<T> read(int64_t first, int64_t count, std::vector<uint32_t>& rows) const;
+  /// The rows of each of the events [first, first + count), and the bytes of their numbers, one after the other, as
+  /// that type has them. Data error when they cannot be read.
+  std::vector<std::byte> read(int64_t first, int64_t count, std::vector<uint32_t>& rows) const;
 
  private:
   class File;

@@ -7,6 +7,7 @@
 
 #include "linac/base/base/error.h"
 #include "linac/base/base/log.h"
+#include "linac/io/data/formats/hdf5_events.h"
 #include "linac/io/hdf5/handle.h"
 
 namespace linac::data {
@@ -178,16 +179,7 @@ class Hdf5Showers : public ShowerFile {
   }
 
   void read_column(const Column& column, int64_t first, int64_t count, float* out) const {
-    const Handle space(H5Dget_space(column.dataset.get()), H5Sclose);
-    std::vector<hsize_t> start(column.shape.size(), 0), extent = column.shape;
-    start[0] = static_cast<hsize_t>(first);
-    extent[0] = static_cast<hsize_t>(count);
-    const Handle memory(H5Screate_simple(static_cast<int>(extent.size()), extent.data(), nullptr), H5Sclose);
-    const bool done =
-        space && memory &&
-        H5Sselect_hyperslab(space.get(), H5S_SELECT_SET, start.data(), nullptr, extent.data(), nullptr) >= 0 &&
-        H5Dread(column.dataset.get(), H5T_NATIVE_FLOAT, memory.get(), space.get(), H5P_DEFAULT, out) >= 0;
-    if (done) return;
+    if (read_events(column.dataset.get(), column.shape, H5T_NATIVE_FLOAT, first, count, out)) return;
     throw data_error(fmt::format("[hdf5] {}: '{}' cannot be read at events {} to {} ({}); copy or write the file again",
                                  name_, column.field, first, first + count - 1, hdf5::last_error()));
   }

@@ -3,19 +3,13 @@
 #include <fmt/format.h>
 
 #include "linac/base/base/error.h"
+#include "linac/io/data/formats/hdf5_events.h"
 #include "linac/io/hdf5/handle.h"
 
 namespace linac::data {
 namespace {
 
 using hdf5::Handle;
-
-Handle opened(const std::filesystem::path& path) {
-  Handle file(H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose);
-  if (!file)
-    throw data_error(fmt::format("[hdf5] {}: cannot be opened as HDF5 ({})", path.string(), hdf5::last_error()));
-  return file;
-}
 
 bool is_list_of_texts(hid_t dataset) {
   const Handle type(H5Dget_type(dataset), H5Tclose);
@@ -24,7 +18,8 @@ bool is_list_of_texts(hid_t dataset) {
   return shape.size() == 1 || (shape.size() == 2 && shape[1] == 1);
 }
 
-// A text of fixed length without its padding.
+}  // namespace
+
 std::string unpadded(const char* text, size_t size, H5T_str_t padding) {
   std::string_view view(text, size);
   if (padding == H5T_STR_NULLTERM) return std::string(view.substr(0, view.find('\0')));
@@ -32,19 +27,15 @@ std::string unpadded(const char* text, size_t size, H5T_str_t padding) {
   return std::string(view.substr(0, last == std::string_view::npos ? 0 : last + 1));
 }
 
-}  // namespace
-
 class EventTexts::File {
  public:
   File(const std::filesystem::path& path, const std::string& name) : path_(path.string()), name_(name) {
     const hdf5::Lock lock;
-    file_ = opened(path);
+    file_ = open_hdf5(path, path_);
     dataset_ = Handle(H5Dopen2(file_.get(), name.c_str(), H5P_DEFAULT), H5Dclose);
     if (!dataset_ || !is_list_of_texts(dataset_.get()))
       throw data_error(fmt::format("[hdf5] {}: '{}' is not a list of texts", path_, name_));
-    const auto shape = hdf5::shape_of(dataset_.get());
-    axes_ = shape.size();
-    events_ = static_cast<int64_t>(shape.front());
+    shape_ = hdf5::shape_of(dataset_.get());
   }
 
   ~File() {
@@ -53,22 +44,17 @@ class EventTexts::File {
     file_.close();
   }
 
-  int64_t events() const { return events_; }
+  int64_t events() const { return static_cast<int64_t>(shape_.front()); }
 
   std::vector<std::string> read(int64_t first, int64_t count) const {
     if (count == 0) return {};
     const hdf5::Lock lock;
-    const Handle stored(H5Dget_type(dataset_.get()), H5Tclose), space(H5Dget_space(dataset_.get()), H5Sclose);
-    std::vector<hsize_t> start(axes_, 0), extent(axes_, 1);
-    start[0] = static_cast<hsize_t>(first);
-    extent[0] = static_cast<hsize_t>(count);
-    const Handle memory(H5Screate_simple(1, extent.data(), nullptr), H5Sclose);
-    const bool selected =
-        stored && space && memory &&
-        H5Sselect_hyperslab(space.get(), H5S_SELECT_SET, start.data(), nullptr, extent.data(), nullptr) >= 0;
-    if (!selected) fail(first);
-    return H5Tis_variable_str(stored.get()) > 0 ? variable(stored.get(), memory.get(), space.get(), first, count)
-                                                : fixed(stored.get(), memory.get(), space.get(), first, count);
+    const Handle stored(H5Dget_type(dataset_.get()), H5Tclose);
+    const EventSpaces spaces(dataset_.get(), shape_, first, count);
+    if (!stored || !spaces) fail(first);
+    return H5Tis_variable_str(stored.get()) > 0
+               ? variable(stored.get(), spaces.memory.get(), spaces.file.get(), first, count)
+               : fixed(stored.get(), spaces.memory.get(), spaces.file.get(), first, count);
   }
 
  private:
@@ -101,13 +87,12 @@ class EventTexts::File {
 
   std::string path_, name_;
   Handle file_, dataset_;
-  int64_t events_ = 0;
-  size_t axes_ = 1;
+  std::vector<hsize_t> shape_;
 };
 
 std::vector<std::string> text_names(const std::filesystem::path& path) {
   const hdf5::Lock lock;
-  const Handle file = opened(path);
+  const Handle file = open_hdf5(path, path.string());
   std::vector<std::string> names;
   for (const std::string& name : hdf5::dataset_names(file.get())) {
     const Handle dataset(H5Dopen2(file.get(), name.c_str(), H5P_DEFAULT), H5Dclose);

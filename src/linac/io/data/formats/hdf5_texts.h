@@ -8,14 +8,19 @@
 #include <string>
 #include <vector>
 
+#include "linac/io/hdf5/handle.h"
+
 namespace linac::data {
 
 /// The data sets in the file's root that hold one text an event. Data error when it cannot be opened.
 std::vector<std::string> text_names(const std::filesystem::path& path);
 
+/// A text of fixed length without its padding.
+std::string unpadded(const char* text, size_t size, H5T_str_t padding);
+
 class EventTexts {
  public:
-  /// One of text_names(). Data error when it cannot be opened.
+  /// One of text_names(), or the path of such a data set in a group. Data error when it cannot be opened.
   EventTexts(const std::filesystem::path& path, const std::string& name);
   ~EventTexts();
   EventTexts(const EventTexts&) = delete;

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "linac/io/data/formats/arrow_lists.h"
+#include "linac/io/data/formats/arrow_records.h"
 #include "linac/io/data/formats/batches/batch_table.h"
 #include "linac/io/data/formats/parquet_file.h"
 
@@ -22,6 +23,41 @@ constexpr int64_t kColumnBufferBytes = int64_t{1} << 20;
 
 enum class Blocks { kForTraining, kForFiles };
 
+/// A column of events: a field of the file, or of the records that it holds.
+struct ParquetColumn {
+  std::string name;               // "Jet.pt"
+  size_t field;                   // of the file
+  std::vector<std::string> path;  // from record to record
+  std::shared_ptr<arrow::DataType> type;
+  std::vector<int> leaves;
+
+  std::string described() const { return name + " " + describe_type(*type); }
+};
+
+void add_columns(const parquet::arrow::SchemaField& field, const ParquetColumn& column,
+                 std::vector<ParquetColumn>& out) {
+  if (inside_lists(*column.type).id() != arrow::Type::STRUCT) {
+    out.push_back(column);
+    add_leaves(field, out.back().leaves);
+    return;
+  }
+  const parquet::arrow::SchemaField* record = &field;
+  while (record->field->type()->id() != arrow::Type::STRUCT) record = &record->children.at(0);
+  for (const auto& child : record->children) {
+    ParquetColumn inner = column;
+    const std::string step[] = {child.field->name()};
+    inner.name += "." + step[0];
+    inner.path.push_back(step[0]);
+    inner.type = type_of_field(column.type, step);
+    add_columns(child, inner, out);
+  }
+}
+
+const ParquetColumn* find(const std::vector<ParquetColumn>& columns, const std::string& name) {
+  const auto found = std::ranges::find(columns, name, &ParquetColumn::name);
+  return found == columns.end() ? nullptr : &*found;
+}
+
 class ParquetBatches : public BatchReader {
  public:
   explicit ParquetBatches(const SourcePtr& source, Blocks blocks = Blocks::kForFiles)
@@ -34,29 +70,39 @@ class ParquetBatches : public BatchReader {
   const std::string& name() const { return name_; }
   const ParquetFile& file() const { return file_; }
   const std::vector<parquet::arrow::SchemaField>& fields() const { return file_.reader().manifest().schema_fields; }
-  std::vector<std::string> names() const {
-    std::vector<std::string> names;
-    for (const auto& field : fields()) names.push_back(field.field->name());
-    return names;
+  /// Fields that hold no records, and the fields of records.
+  std::vector<ParquetColumn> columns() const {
+    std::vector<ParquetColumn> columns;
+    for (size_t i = 0; i < fields().size(); ++i)
+      add_columns(fields()[i], {fields()[i].field->name(), i, {}, fields()[i].field->type(), {}}, columns);
+    return columns;
   }
-  std::vector<std::string> described() const {
-    std::vector<std::string> words;
-    for (const auto& field : fields()) words.push_back(field.field->name() + " " + describe_type(*field.field->type()));
-    return words;
+  /// Of a field of the file, as a whole.
+  ParquetColumn whole(size_t i) const {
+    ParquetColumn column{fields()[i].field->name(), i, {}, fields()[i].field->type(), {}};
+    add_leaves(fields()[i], column.leaves);
+    return column;
   }
 
-  /// What next() hands out: these fields of the file, in this order.
-  void choose(const std::vector<size_t>& wanted, const EventRange& range) {
+  /// What next() hands out.
+  void choose(std::vector<ParquetColumn> wanted, const EventRange& range) {
+    wanted_ = std::move(wanted);
     file_.guarded(0, [&] {
-      std::vector<size_t> read = wanted;
-      std::ranges::sort(read);
-      read.erase(std::unique(read.begin(), read.end()), read.end());
+      std::vector<size_t> read;
       arrow::FieldVector schema;
-      for (const size_t field : wanted) {
-        schema.push_back(fields()[field].field);
-        places_.push_back(static_cast<int>(std::ranges::lower_bound(read, field) - read.begin()));
+      for (const ParquetColumn& column : wanted_) {
+        read.push_back(column.field);
+        leaves_.insert(leaves_.end(), column.leaves.begin(), column.leaves.end());
+        schema.push_back(column.path.empty() ? fields()[column.field].field : arrow::field(column.name, column.type));
       }
-      for (const size_t field : read) add_leaves(fields()[field], leaves_);
+      const auto in_order = [](auto& numbers) {
+        std::ranges::sort(numbers);
+        numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
+      };
+      in_order(leaves_);
+      in_order(read);
+      for (const ParquetColumn& column : wanted_)
+        places_.push_back(static_cast<int>(std::ranges::lower_bound(read, column.field) - read.begin()));
       schema_ = arrow::schema(schema);
       left_ = range.count < 0 ? events_ - range.first : range.count;
       find_groups(range.first);
@@ -73,7 +119,7 @@ class ParquetBatches : public BatchReader {
         file_.need(batches_->ReadNext(&batch), next_);
         if (!batch) return;
         file_.need(batch->Validate(), next_);
-        batch = file_.value(batch->SelectColumns(places_), next_);
+        batch = chosen_of(*batch);
       });
       if (!batch) file_.fail(fmt::format("it ends at event {} of {}; copy or write the file again", next_, events_));
       next_ += batch->num_rows();
@@ -88,6 +134,13 @@ class ParquetBatches : public BatchReader {
   }
 
  private:
+  std::shared_ptr<arrow::RecordBatch> chosen_of(const arrow::RecordBatch& batch) const {
+    arrow::ArrayVector arrays;
+    for (size_t i = 0; i < wanted_.size(); ++i)
+      arrays.push_back(file_.value(field_of(batch.column(places_[i]), wanted_[i].path), next_));
+    return arrow::RecordBatch::Make(schema_, batch.num_rows(), std::move(arrays));
+  }
+
   void find_groups(int64_t first) {
     int64_t begin = 0;
     const int64_t end = first + left_;
@@ -130,6 +183,7 @@ class ParquetBatches : public BatchReader {
 
   std::string name_;
   const Blocks blocks_;
+  std::vector<ParquetColumn> wanted_;
   std::vector<int> groups_, leaves_, places_;  // that are read; places_: of the columns in a batch as it comes
   ParquetFile file_;
   std::unique_ptr<arrow::RecordBatchReader> batches_;  // goes before file_
@@ -137,67 +191,82 @@ class ParquetBatches : public BatchReader {
   int64_t skip_ = 0, left_ = 0;                        // events
 };
 
-/// The number of the column's field; how it is stored goes to `stored`.
-size_t find(const ParquetBatches& file, const WantedColumn& column, std::vector<StoredColumn>& stored) {
-  const std::vector<std::string> names = file.names();
-  const auto at = static_cast<size_t>(std::ranges::find(names, column.name) - names.begin());
-  if (at == names.size())
+/// How the column is stored goes to `stored`.
+const ParquetColumn& find(const ParquetBatches& file, const std::vector<ParquetColumn>& columns,
+                          const WantedColumn& wanted, std::vector<StoredColumn>& stored) {
+  const ParquetColumn* const column = find(columns, wanted.name);
+  if (column == nullptr) {
+    std::vector<std::string> described;
+    for (const ParquetColumn& one : columns) described.push_back(one.described());
     file.file().fail(
-        fmt::format("no column '{}' (found: {}); name one of these", column.name, fmt::join(file.described(), ", ")));
-  const arrow::DataType& type = *file.fields()[at].field->type();
-  stored.push_back(stored_as(type));
+        fmt::format("no column '{}' (found: {}); name one of these", wanted.name, fmt::join(described, ", ")));
+  }
+  stored.push_back(stored_as(*column->type));
   const StoredColumn& as = stored.back();
-  if (as.is_text && !column.texts) refuse_texts(file.name(), column.name, as.words);
-  if (!as.is_text && !holds_numbers(type))
-    file.file().fail(fmt::format("column '{}' is {}, not numbers", column.name, as.words));
-  return at;
+  if (as.is_text && !wanted.texts) refuse_texts(file.name(), wanted.name, as.words);
+  if (!as.is_text && !holds_numbers(*column->type))
+    file.file().fail(fmt::format("column '{}' is {}, not numbers", wanted.name, as.words));
+  return *column;
 }
 
 }  // namespace
 
 TableContents parquet_contents(const SourcePtr& source) {
   const ParquetBatches file(source);
-  TableContents contents{
-      .format = {}, .events = file.events(), .columns = file.described(), .of_texts = {}, .names = file.names()};
-  for (const auto& field : file.fields())
-    if (holds_texts(*field.field->type())) contents.of_texts.push_back(field.field->name());
+  TableContents contents{.format = {}, .events = file.events(), .columns = {}};
+  for (const ParquetColumn& column : file.columns()) {
+    contents.columns.push_back(column.described());
+    contents.names.push_back(column.name);
+    if (holds_texts(*column.type)) contents.of_texts.push_back(column.name);
+  }
   return contents;
 }
 
 int64_t parquet_column_bytes(const SourcePtr& source, const std::vector<std::string>& columns) {
   const ParquetBatches file(source);
-  std::vector<int> leaves;
-  for (const auto& field : file.fields())
-    if (std::ranges::find(columns, field.field->name()) != columns.end()) add_leaves(field, leaves);
   const parquet::FileMetaData& metadata = file.file().metadata();
   int64_t bytes = 0;
-  for (int group = 0; group < metadata.num_row_groups(); ++group)
-    for (const int leaf : leaves) bytes += metadata.RowGroup(group)->ColumnChunk(leaf)->total_compressed_size();
+  for (const ParquetColumn& column : file.columns()) {
+    if (std::ranges::find(columns, column.name) == columns.end()) continue;
+    for (int group = 0; group < metadata.num_row_groups(); ++group)
+      for (const int leaf : column.leaves)
+        bytes += metadata.RowGroup(group)->ColumnChunk(leaf)->total_compressed_size();
+  }
   return bytes;
 }
 
 std::unique_ptr<TableReader> open_parquet_table(const SourcePtr& source, const std::vector<WantedColumn>& columns) {
   auto batches = std::make_unique<ParquetBatches>(source, Blocks::kForTraining);
   std::vector<StoredColumn> stored;
-  std::vector<size_t> fields;
+  std::vector<ParquetColumn> chosen;
   batches->file().guarded(0, [&] {
-    for (const WantedColumn& column : columns) fields.push_back(find(*batches, column, stored));
+    const std::vector<ParquetColumn> all = batches->columns();
+    for (const WantedColumn& column : columns) chosen.push_back(find(*batches, all, column, stored));
   });
-  batches->choose(fields, {});
+  batches->choose(std::move(chosen), {});
   return table_of(std::move(batches), source->url(), columns, std::move(stored));
 }
 
 std::unique_ptr<BatchReader> open_parquet_batches(const SourcePtr& source, const BatchColumns& columns,
                                                   const EventRange& range, const RecordMarks* /*marks*/) {
   auto batches = std::make_unique<ParquetBatches>(source);
-  const std::vector<std::string> found = batches->names();
-  std::vector<size_t> fields;
-  for (const std::string& name : columns.names.empty() ? found : columns.names) {
-    const auto at = std::ranges::find(found, name);
-    if (at == found.end()) refuse_missing(source->url(), name, found);
-    fields.push_back(static_cast<size_t>(at - found.begin()));
+  // Without names records stay what they are.
+  std::vector<ParquetColumn> known, chosen;
+  for (size_t i = 0; i < batches->fields().size(); ++i) known.push_back(batches->whole(i));
+  if (columns.names.empty())
+    std::ranges::copy_if(known, std::back_inserter(chosen),
+                         [&](const auto& one) { return !columns.leaves_out(one.name); });
+  std::ranges::move(batches->columns(), std::back_inserter(known));
+  for (const std::string& name : columns.names) {
+    const ParquetColumn* const column = find(known, name);
+    if (column == nullptr) {
+      std::vector<std::string> found;
+      for (const ParquetColumn& one : batches->columns()) found.push_back(one.name);
+      refuse_missing(source->url(), name, found);
+    }
+    chosen.push_back(*column);
   }
-  batches->choose(fields, range);
+  batches->choose(std::move(chosen), range);
   return batches;
 }
 

@@ -91,6 +91,8 @@ class RootBatches : public BatchReader {
     fields_.push_back(arrow::field(name, type));
   }
 
+  void leave_out(std::vector<columns::LeftOutColumn> columns) { left_out_ = std::move(columns); }
+
   /// All columns are there.
   void begin(int64_t events, const EventRange& range) {
     schema_ = arrow::schema(fields_);
@@ -146,31 +148,12 @@ class RootBatches : public BatchReader {
   int64_t events_ = 0, next_ = 0, end_ = 0, block_events_ = 1;
 };
 
-/// Whether the events of a column can be those that are wanted; the lengths of lists are seen when they are read.
-void need_fit(const std::string& name, const WantedColumn& wanted, const root::ColumnInfo& info) {
-  const std::vector<int64_t>& extents = info.extents;
-  if (info.is_text || wanted.any_form) return;
-  const bool fits = info.lists == 0   ? extents.size() < 2 || rows_fit(wanted, std::span(extents).subspan(1))
-                    : info.lists == 1 ? extents.empty() || rows_fit(wanted, extents)
-                                      : true;
-  if (!fits) refuse_column(name, wanted, info.words());
-  if (info.lists > 0) return;
-  const int64_t values = std::accumulate(extents.begin(), extents.end(), int64_t{1}, std::multiplies<>());
-  rows_of_list(name, wanted, static_cast<uint64_t>(values), -1);
-}
-
 void need_readable(const std::string& name, const WantedColumn& wanted, const root::ColumnInfo& info) {
   if (!info.refused.empty()) {
     throw data_error(
         fmt::format("[root] {}: column '{}' is not read ({}); name another one, or write it as numbers "
                     "or lists of numbers",
                     name, wanted.name, info.refused));
-  }
-  if (wanted.exact) {
-    throw data_error(
-        fmt::format("[root] {}: column '{}' is named in a formula or a key (data.filter, define, lists, split), and "
-                    "these do not read ROOT files: write it as Parquet (linac data convert)",
-                    name, wanted.name));
   }
   if (info.is_text && !wanted.texts) refuse_texts(name, wanted.name, info.words());
 }
@@ -200,7 +183,8 @@ TableContents root_contents(const SourcePtr& source) {
 std::unique_ptr<TableReader> open_root_table(const SourcePtr& source, const std::vector<WantedColumn>& columns) {
   const auto tables = tables_with_events(source);
   const std::string& name = source->url();
-  auto batches = std::make_unique<RootBatches>(tables, Values::kForTraining);
+  const bool in_full = std::ranges::any_of(columns, [](const auto& one) { return one.any_form || one.exact; });
+  auto batches = std::make_unique<RootBatches>(tables, in_full ? Values::kAsStored : Values::kForTraining);
   std::vector<StoredColumn> stored;
   std::optional<int64_t> events;
   for (const WantedColumn& wanted : columns) {
@@ -212,10 +196,14 @@ std::unique_ptr<TableReader> open_root_table(const SourcePtr& source, const std:
       throw data_error(fmt::format("[root] {}: '{}' holds {} but '{}' holds {}; name columns of one tree", name,
                                    wanted.name, plural(column.table->events(), "event"), columns.front().name,
                                    plural(*events, "event")));
-    need_fit(name, wanted, info);
+    if (!info.is_text) need_fit(name, wanted, info.lists, info.extents, info.words());
     stored.push_back({.words = info.words(),
                       .is_number = info.is_text || (info.lists == 0 && info.extents.empty()),
-                      .is_text = info.is_text});
+                      .is_text = info.is_text,
+                      .is_boolean = info.type == "bool",
+                      .axes = info.is_text ? 0 : info.lists + static_cast<int>(info.extents.size()),
+                      .is_double = info.type == "double",
+                      .is_float = info.type == "float" || info.type == "float16"});
     batches->add(wanted.name, column);
   }
   batches->begin(events.value_or(tables->most_events()), {});
@@ -227,13 +215,26 @@ std::unique_ptr<BatchReader> open_root_batches(const SourcePtr& source, const Ba
   const auto tables = std::make_shared<const RootTables>(source);
   const std::string& name = source->url();
   std::vector<std::string> names = columns.names;
+  std::vector<columns::LeftOutColumn> left_out;
   if (names.empty()) {
     if (tables->all().size() != 1)
       throw data_error(fmt::format("[root] {}: it holds {} trees or RNTuples; name columns of one (--columns)", name,
                                    tables->all().size()));
-    for (const RootTables::Column& column : tables->columns()) names.push_back(column.info().name);
+    for (const RootTables::Column& column : tables->columns()) {
+      const root::ColumnInfo& info = column.info();
+      if (columns.leaves_out(info.name)) continue;
+      if (info.refused.empty())
+        names.push_back(info.name);
+      else
+        left_out.push_back({info.name, info.refused});
+    }
+    if (names.empty())
+      throw data_error(
+          fmt::format("[root] {}: no column that can be read{}", name,
+                      left_out.empty() ? "" : fmt::format(" ('{}': {})", left_out.front().name, left_out.front().why)));
   }
   auto batches = std::make_unique<RootBatches>(tables, Values::kAsStored);
+  batches->leave_out(std::move(left_out));
   std::optional<int64_t> events;
   for (const std::string& one : names) {
     const RootTables::Column column = tables->find(one, name, "data");

@@ -4,6 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
 #include <functional>
 #include <limits>
 #include <numeric>
@@ -30,6 +32,29 @@ std::span<const int64_t> row_axes(const WantedColumn& wanted) {
 }
 
 }  // namespace
+
+uint64_t rest_beyond_float32(int64_t value) {
+  constexpr float kEnd = 9223372036854775808.0F;  // 2^63
+  const auto rounded = static_cast<float>(value);
+  const uint64_t whole = rounded == kEnd ? uint64_t{1} << 63 : static_cast<uint64_t>(static_cast<int64_t>(rounded));
+  return static_cast<uint64_t>(value) - whole;
+}
+
+uint64_t rest_beyond_float32(uint64_t value) {
+  constexpr float kEnd = 18446744073709551616.0F;  // 2^64
+  const auto rounded = static_cast<float>(value);
+  return value - (rounded == kEnd ? 0 : static_cast<uint64_t>(rounded));
+}
+
+uint64_t rest_beyond_float32(double value) {
+  const auto rounded = static_cast<float>(value);
+  if (std::isnan(value) || static_cast<double>(rounded) == value) return 0;
+  if (std::isinf(rounded)) return std::bit_cast<uint64_t>(value);
+  // Exact: both have the same exponent, or nearly so.
+  const double rest = value - static_cast<double>(rounded);
+  return value == std::floor(value) && std::abs(rest) < 0x1p62 ? static_cast<uint64_t>(static_cast<int64_t>(rest))
+                                                               : std::bit_cast<uint64_t>(rest);
+}
 
 int64_t WantedColumn::row_size() const {
   return product(row_axes(*this));

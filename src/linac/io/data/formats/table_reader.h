@@ -21,8 +21,9 @@ struct WantedColumn {
 
   std::string name;
   std::vector<int64_t> shape;
-  bool joined = false;     // to others: a number or a list, as the file has it; the shape is {}
-  bool texts = false;      // one text an event is as good; the shape has one axis at most
+  std::vector<std::string> zipped = {};  // columns that make its rows (zipped_rows.h); `name` is what they are called
+  bool joined = false;                   // to others: a number or a list, as the file has it; the shape is {}
+  bool texts = false;                    // one text an event is as good; the shape has one axis at most
   bool exact = false;      // its values are float64, in RaggedColumn::exact; an integer from kExactMax on is refused
   bool as_stored = false;  // a number, a list or a list of rows, as the file has it; the shape is {}
   bool any_form = false;   // the same, rows of any size, a null as NaN: RaggedColumn::sizes counts values
@@ -35,12 +36,13 @@ struct WantedColumn {
 
 /// How a file stores a wanted column.
 struct StoredColumn {
-  std::string words;                   // "list<list<float>>", "[events, 801, 19]"
-  bool is_number = false;              // one value an event, not a list that may have one
-  bool is_text = false;                // one text an event: its values are places in TableReader::texts()
-  bool is_boolean = false;             // its numbers are true and false
-  int axes = -1;                       // of an event: 0 a number, 1 a list, 2 a list of rows; -1: as is_number says
-  std::vector<StoredText> texts = {};  // of a file that has been read
+  std::string words;        // "list<list<float>>", "[events, 801, 19]"
+  bool is_number = false;   // one value an event, not a list that may have one
+  bool is_text = false;     // one text an event: its values are places in TableReader::texts()
+  bool is_boolean = false;  // its numbers are true and false
+  int axes = -1;            // of an event: 0 a number, 1 a list, 2 a list of rows; -1: as is_number says
+  bool is_double = false, is_float = false;  // its numbers are float64; or float32 or less
+  std::vector<StoredText> texts = {};        // of a file that has been read
 };
 
 /// One column in a run of events: event i has rows[i] rows, whose values follow those of the events before.
@@ -51,7 +53,14 @@ struct RaggedColumn {
   uint32_t row_size = 0;             // of a column that is wanted as stored: values of a row; 0 without any row
   std::vector<uint32_t> sizes = {};  // of a column that is wanted in any form: values of each event
   int64_t nulls = 0;                 // the same: of the values
+  std::vector<uint64_t> rests = {};  // the same: rest_beyond_float32() of each value; none where all are 0
 };
+
+/// What float32 leaves of a stored value: 0 of one that it holds, else a number that tells the value apart from others
+/// with the same float32. A whole number has the same one as integer and as float64.
+uint64_t rest_beyond_float32(int64_t value);
+uint64_t rest_beyond_float32(uint64_t value);
+uint64_t rest_beyond_float32(double value);
 
 class TableReader {
  public:
@@ -63,7 +72,7 @@ class TableReader {
   /// naming file, column and event for what is damaged, null, or has rows of another size than wanted.
   virtual void next(std::vector<RaggedColumn>& out) = 0;
   /// Of columns that hold texts: those of column i so far.
-  const std::vector<StoredText>& texts(size_t i) const { return codes_.at(i).texts(); }
+  virtual const std::vector<StoredText>& texts(size_t i) const { return codes_.at(i).texts(); }
 
  protected:
   std::vector<TextCodes> codes_;  // one a column

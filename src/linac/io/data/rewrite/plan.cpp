@@ -99,7 +99,10 @@ class Planner {
   void open_inputs() {
     plan_.inputs.resize(urls_.size());
     std::vector<std::shared_ptr<arrow::Schema>> schemas(urls_.size());
-    BatchColumns read{.names = columns_to_read(options_.transform, options_.columns), .lists = options_.lists};
+    BatchColumns read{.names = columns_to_read(options_.transform, options_.columns),
+                      .without = options_.without,
+                      .lists = options_.lists};
+    need_names_of_without();
     const bool count = options_.shards > 0 || options_.events_per_file > 0;
     ThreadPool pool(std::min<int>(options_.jobs, static_cast<int>(urls_.size())));
     pool.run(static_cast<int>(urls_.size()), [&](int i) {
@@ -110,6 +113,7 @@ class Planner {
         input.marks = std::make_shared<RecordMarks>(input.source);
       const auto reader = open_batches(input.source, read, {0, 0}, input.marks.get());
       schemas[static_cast<size_t>(i)] = reader->schema();
+      if (i == 0) plan_.left_out = reader->left_out();
       input.events = input.marks ? input.marks->events() : reader->events();
       input.identity = identity_of(*input.source);
     });
@@ -127,6 +131,15 @@ class Planner {
     const BatchTransform transform(first, schemas.front(), options_.transform, options_.columns, options_.float32,
                                    options_.parts, 0);
     need_forms(options_.format, *transform.schema(), fmt::format("[{}] {}", options_.where, first));
+  }
+
+  void need_names_of_without() const {
+    if (options_.without.empty()) return;
+    if (!options_.columns.empty()) refuse("--columns and --without exclude each other; give one of them");
+    const std::vector<std::string> names = contents_of_table(storage::Source::open(urls_.front())).names;
+    for (const std::string& name : options_.without)
+      if (std::ranges::none_of(names, [&](const auto& one) { return one == name || one.starts_with(name + "."); }))
+        refuse_missing(urls_.front(), name, names, options_.where.c_str());
   }
 
   void need_same(const arrow::Schema& first, const arrow::Schema& other, size_t i) const {
@@ -158,6 +171,7 @@ class Planner {
     // Without them a note is as it was before there was a choice.
     if (options_.format != WrittenFormat::kParquet) out["format"] = to_string(options_.format);
     if (!options_.float32.empty()) out["float32"] = options_.float32;
+    if (!options_.without.empty()) out["without"] = options_.without;
     out["parts"] = json::array();
     for (const Part part : options_.parts) out["parts"].push_back(to_string(part));
     return out;

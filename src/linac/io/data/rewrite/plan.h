@@ -36,6 +36,7 @@ struct RewritePlan {
   std::string folder, note;  // note: empty where there is none
   std::vector<RewriteInput> inputs;
   BatchColumns read;
+  std::vector<columns::LeftOutColumn> left_out;  // of the first input
   std::vector<RewriteTask> tasks;
   nlohmann::json settings;
   bool by_input = false;  // a file for each input: others may be added

@@ -56,6 +56,7 @@ class Rewriting {
     pool.run(static_cast<int>(plan_.tasks.size()), [&](int i) { guarded(plan_.tasks[static_cast<size_t>(i)]); });
     if (failure_) std::rethrow_exception(failure_);
     RewriteReport report{.files = {}, .stopped = stopped_};
+    report.left_out = plan_.left_out;
     for (const RewriteTask& task : plan_.tasks) {
       for (const std::string& file : task.files) {
         const NotedFile& entry = note_.files.at(file);

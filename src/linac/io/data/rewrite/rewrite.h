@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "linac/base/columns/table_stats.h"
 #include "linac/io/data/rewrite/written_format.h"
 #include "linac/io/data/transform/transform.h"
 
@@ -17,6 +18,7 @@ namespace linac::data {
 
 struct RewriteOptions {
   std::vector<std::string> columns;  // that are written, in this order; empty: all, and the computed ones
+  std::vector<std::string> without;  // these not, where no columns are named
   std::vector<std::string> lists;    // of TFRecord: lists, though the first record has one value
   std::vector<std::string> float32;  // columns of float64 that are rounded
   WrittenFormat format = WrittenFormat::kParquet;
@@ -44,6 +46,7 @@ struct RewrittenFile {
 struct RewriteReport {
   std::vector<RewrittenFile> files;  // in their order
   bool stopped = false;
+  std::vector<columns::LeftOutColumn> left_out = {};  // of the inputs' columns: what cannot be read
 };
 
 /// `inputs`: of expand()'s results. `destination`: a file that ends as those of the format do, or a folder, by path or

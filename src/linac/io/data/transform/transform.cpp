@@ -64,7 +64,10 @@ std::optional<Part> part_named(std::string_view name) {
 
 Transform needed_of(const Transform& transform, std::span<const WantedColumn> columns) {
   Needs needs{transform, {}, {}, {}};
-  for (const WantedColumn& column : columns) needs.add(column.name);
+  for (const WantedColumn& column : columns) {
+    if (column.zipped.empty()) needs.add(column.name);
+    for (const std::string& name : column.zipped) needs.add(name);
+  }
   for (const std::string& name : named_in(transform.filter)) needs.add(name);
   if (transform.split)
     for (const std::string& name : transform.split->key) needs.add(name);

@@ -1,6 +1,7 @@
 #include "linac/base/base/plural.h"
 #include "linac/io/data/formats/root_file.h"
 #include "linac/io/data/verify/findings.h"
+#include "linac/io/root/bytes.h"
 #include "linac/io/root/table.h"
 
 namespace linac::data {
@@ -14,7 +15,13 @@ class RootCheck {
     for (const root::Key& key : file_->keys()) {
       const std::string where = fmt::format("'{}'", key.name);
       if (root::is_table(key)) {
-        findings_.guarded(where, [&] { check_table(key); });
+        findings_.guarded(where, [&] {
+          try {
+            check_table(key);
+          } catch (const root::NotRead& error) {
+            unread_ += fmt::format("; {} is not checked: {}", where, error.what());
+          }
+        });
         continue;
       }
       findings_.guarded(where, [&] { file_->content(key); });
@@ -24,9 +31,9 @@ class RootCheck {
     const std::string unpacked =
         fmt::format("{} of tables and {} unpacked", plural(parts_, "piece"), plural(records_, "other record"));
     if (with_checksum_ == 0)
-      findings_.checked(unpacked, false);
+      findings_.checked(unpacked + unread_, false);
     else
-      findings_.checked(fmt::format("XXH3 of {}, {}", plural(with_checksum_, "page"), unpacked), true);
+      findings_.checked(fmt::format("XXH3 of {}, {}{}", plural(with_checksum_, "page"), unpacked, unread_), true);
   }
 
  private:
@@ -45,6 +52,7 @@ class RootCheck {
 
   const std::shared_ptr<const root::File> file_;
   Findings& findings_;
+  std::string unread_;
   int64_t parts_ = 0, with_checksum_ = 0, records_ = 0;
 };
 

@@ -49,6 +49,8 @@ constexpr Meaning kMeanings[] = {
     {"XMinioStorageFull", ErrorCode::kEnvironment, "the server's disk is full", "remove objects"},
     {"AccessDenied", ErrorCode::kEnvironment, "access is denied",
      "check AWS_ACCESS_KEY_ID, AWS_PROFILE and what they may do in this bucket"},
+    {"InvalidObjectState", ErrorCode::kEnvironment, "the object is archived (Glacier)",
+     "restore it first, e.g. aws s3api restore-object, and run it again when that is done"},
     {"401", ErrorCode::kEnvironment, "access is denied", "check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"},
     {"403", ErrorCode::kEnvironment, "access is denied", "check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"},
     {"404", ErrorCode::kData, "there is no such object", "check the address"},

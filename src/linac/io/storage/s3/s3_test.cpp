@@ -454,6 +454,18 @@ TEST_F(S3Download, TheSameNameElsewhereIsAnotherObject) {
   EXPECT_EQ(read_file(download(access_to(second), kAddress, cache_.path(), kShort)), two.body);
 }
 
+TEST_F(S3Download, AnArchivedObjectIsToBeRestored) {
+  const FakeObject object;
+  Server server([&](const std::string& text) {
+    return text.starts_with("HEAD") ? object.answer(text) : refusal("403 Forbidden", "InvalidObjectState");
+  });
+  const std::string message =
+      message_of(ErrorCode::kEnvironment, [&] { download(access_to(server), kAddress, cache_.path(), kShort); });
+  EXPECT_NE(message.find("archived"), std::string::npos) << message;
+  EXPECT_NE(message.find("restore it first"), std::string::npos) << message;
+  EXPECT_EQ(message.find("AWS_ACCESS_KEY_ID"), std::string::npos) << message;
+}
+
 TEST_F(S3Download, WhatFailsLeavesNothing) {
   const FakeObject object;
   Server server([&](const std::string& text) {

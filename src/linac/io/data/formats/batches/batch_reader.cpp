@@ -34,8 +34,9 @@ std::unique_ptr<BatchReader> open_batches(const SourcePtr& source, const BatchCo
 }
 
 void refuse_form(const std::string& name, const std::string& column, const std::string& why) {
-  throw data_error(fmt::format("[data] {}: column '{}' is not converted ({}); name the columns that are (--columns)",
-                               name, column, why));
+  throw data_error(fmt::format(
+      "[data] {}: column '{}' is not converted ({}); leave it out (--without), or name those that are (--columns)",
+      name, column, why));
 }
 
 std::shared_ptr<arrow::Array> numbers_of(const std::shared_ptr<arrow::DataType>& type,

@@ -5,12 +5,14 @@
 
 #include <arrow/api.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "linac/base/columns/table_stats.h"
 #include "linac/io/data/formats/record_marks.h"
 #include "linac/io/data/formats/table_reader.h"
 #include "linac/io/storage/source.h"
@@ -27,6 +29,8 @@ class BatchReader {
   virtual ~BatchReader() = default;
   /// Of the columns that are read, in their order.
   const std::shared_ptr<arrow::Schema>& schema() const { return schema_; }
+  /// Where all columns are read: those that cannot be.
+  const std::vector<columns::LeftOutColumn>& left_out() const { return left_out_; }
   /// Of the whole file; -1 where only reading to the end tells.
   virtual int64_t events() const = 0;
   /// The next events of the range in bounded memory; null after the last. Data error naming file, column and event for
@@ -35,12 +39,16 @@ class BatchReader {
 
  protected:
   std::shared_ptr<arrow::Schema> schema_;
+  std::vector<columns::LeftOutColumn> left_out_;
 };
 
 struct BatchColumns {
-  std::vector<std::string> names;  // in this order; empty: all of the file
+  std::vector<std::string> names;         // in this order; empty: all of the file that can be read
+  std::vector<std::string> without = {};  // but for these
   /// Of TFRecord: lists, though the first record has one value; any other feature with one value there is a number.
   std::vector<std::string> lists = {};
+
+  bool leaves_out(const std::string& name) const { return std::ranges::find(without, name) != without.end(); }
 };
 
 /// Data error naming file and column for one that is missing (with those the file has), or that has no form in a batch.

@@ -52,11 +52,26 @@ class BatchTable : public TableReader {
 
 StoredColumn stored_as(const arrow::DataType& type) {
   const bool texts = holds_texts(type);
+  const arrow::Type::type leaf = leaf_of(type).id();
   return {.words = describe_type(type),
           .is_number = texts || list_depth(type) == 0,
           .is_text = texts,
           .is_boolean = !texts && holds_booleans(type),
-          .axes = texts ? 0 : list_depth(type)};
+          .axes = texts ? 0 : list_depth(type),
+          .is_double = leaf == arrow::Type::DOUBLE,
+          .is_float = leaf == arrow::Type::FLOAT || leaf == arrow::Type::HALF_FLOAT};
+}
+
+void need_fit(const std::string& name, const WantedColumn& wanted, int lists, std::span<const int64_t> extents,
+              const std::string& words) {
+  if (wanted.any_form || wanted.as_stored) return;
+  const bool fits = lists == 0   ? extents.size() < 2 || rows_fit(wanted, extents.subspan(1))
+                    : lists == 1 ? extents.empty() || rows_fit(wanted, extents)
+                                 : true;
+  if (!fits) refuse_column(name, wanted, words);
+  if (lists > 0) return;
+  const int64_t values = std::accumulate(extents.begin(), extents.end(), int64_t{1}, std::multiplies<>());
+  rows_of_list(name, wanted, static_cast<uint64_t>(values), -1);
 }
 
 std::unique_ptr<TableReader> open_batch_table(const std::string& name, const std::shared_ptr<arrow::Schema>& schema,

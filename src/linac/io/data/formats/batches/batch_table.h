@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,11 @@ struct BatchInHand {
 
 /// How a column of this type is stored.
 StoredColumn stored_as(const arrow::DataType& type);
+
+/// Data error where no event of a column can be as it is wanted: so many lists around values of these extents. The
+/// lengths of lists are seen when they are read.
+void need_fit(const std::string& name, const WantedColumn& wanted, int lists, std::span<const int64_t> extents,
+              const std::string& words);
 
 /// next() hands out `hand->batch`. Data error for a column that is not there, or holds no numbers. `hand` outlives it.
 std::unique_ptr<TableReader> open_batch_table(const std::string& name, const std::shared_ptr<arrow::Schema>& schema,

@@ -31,6 +31,19 @@ std::optional<LeafKind> kind_of(const arrow::DataType& type) {
   return text ? LeafKind::kTexts : LeafKind::kBytes;
 }
 
+/// Whether a data set of HDF5 can have it, in groups where it has slashes.
+bool is_path(const std::string& name) {
+  if (name == kEventRows || name.starts_with(std::string(kEventRows) + "/") || name.find('\0') != std::string::npos)
+    return false;
+  for (size_t begin = 0; begin <= name.size();) {
+    const size_t end = std::min(name.find('/', begin), name.size());
+    const std::string_view part = std::string_view(name).substr(begin, end - begin);
+    if (part.empty() || part == ".") return false;
+    begin = end + 1;
+  }
+  return true;
+}
+
 /// Why it has no form; empty: it has one.
 std::string refusal(WrittenFormat format, const arrow::Field& field) {
   const auto form = form_of(field.type());
@@ -38,9 +51,7 @@ std::string refusal(WrittenFormat format, const arrow::Field& field) {
   if (!form) return fmt::format("{} has none", describe_type(*field.type()));
   const bool is_array = form->is_list || !form->extents.empty();
   if (format == WrittenFormat::kHdf5) {
-    const std::string& name = field.name();
-    if (name.empty() || name == "." || name == kEventRows ||
-        name.find_first_of(std::string_view("/\0", 2)) != std::string::npos)
+    if (!is_path(field.name()))
       return "its name cannot be that of a data set; a job's data.define gives it another one";
     if (form->extents.size() > kHdf5AxesMax) return "it has too many axes";
     if (is_array && (form->kind == LeafKind::kTexts || form->kind == LeafKind::kBytes)) return "lists of texts";
@@ -59,9 +70,9 @@ void need_forms(WrittenFormat format, const arrow::Schema& schema, const std::st
     const std::string why = refusal(format, *field);
     if (why.empty()) continue;
     throw data_error(
-        fmt::format("{}: column '{}' has no form in {} ({}); leave it out (--columns names the others), or write "
+        fmt::format("{}: column '{}' has no form in {} ({}); leave it out (--without {}), or write "
                     "Parquet",
-                    from, field->name(), words_of(format), why));
+                    from, field->name(), words_of(format), why, field->name()));
   }
 }
 

@@ -32,6 +32,12 @@ Handle copied(hid_t type) {
 std::shared_ptr<arrow::DataType> arrow_type_of(hid_t stored) {
   const size_t bytes = H5Tget_size(stored);
   if (hdf5::is_boolean(stored)) return arrow::boolean();
+  // PyTables' booleans. They are one bit in a byte.
+  if (H5Tget_class(stored) == H5T_BITFIELD) return bytes == 1 ? arrow::boolean() : nullptr;
+  if (H5Tget_class(stored) == H5T_ENUM) {
+    const Handle integer(H5Tget_super(stored), H5Tclose);
+    return integer_type(bytes, H5Tget_sign(integer.get()) != H5T_SGN_NONE);
+  }
   if (H5Tget_class(stored) == H5T_INTEGER) return integer_type(bytes, H5Tget_sign(stored) != H5T_SGN_NONE);
   if (H5Tget_class(stored) != H5T_FLOAT) return nullptr;
   if (bytes == 4) return arrow::float32();

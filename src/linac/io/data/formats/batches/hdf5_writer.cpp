@@ -1,5 +1,5 @@
-// A data set a column: arrays [events, ...], lists as hdf5_lists.h has them, texts as strings of variable length,
-// booleans as h5py's.
+// A data set a column, GROUP/NAME in a group: arrays [events, ...], lists as hdf5_lists.h has them, texts as strings of
+// variable length, booleans as h5py's.
 
 #include <fmt/format.h>
 
@@ -131,7 +131,8 @@ class Hdf5Writer : public BatchWriter {
     const auto rank = static_cast<int>(limit.size());
     const Handle space(H5Screate_simple(rank, shape.data(), limit.data()), H5Sclose);
     const Handle creation = hdf5::timeless_creation(), link(H5Pcreate(H5P_LINK_CREATE), H5Pclose);
-    need(H5Pset_chunk(creation.get(), rank, chunk.data()) >= 0 && H5Pset_char_encoding(link.get(), H5T_CSET_UTF8) >= 0);
+    need(H5Pset_chunk(creation.get(), rank, chunk.data()) >= 0 &&
+         H5Pset_char_encoding(link.get(), H5T_CSET_UTF8) >= 0 && H5Pset_create_intermediate_group(link.get(), 1) >= 0);
     if (filters == Filters::kAll)
       need(H5Pset_shuffle(creation.get()) >= 0 && H5Pset_deflate(creation.get(), kGzipLevel) >= 0 &&
            H5Pset_fletcher32(creation.get()) >= 0);
