@@ -33,7 +33,8 @@ std::map<std::string, std::string> provenance(const ModelEvents& model, const Mo
                                            {"linac", kVersion},
                                            {"events", events.dump()}};
   if (std::filesystem::is_regular_file(model.file())) {  // and not model.json+weights.h5
-    known["model"] = model.file().string();
+    known["model"] = model.state().empty() ? model.file().string() : options.model;
+    if (!model.state().empty()) known["model_state"] = model.state();
     known["model_fingerprint"] = storage::fingerprint(model.file()).content;
   }
   return known;
