@@ -79,7 +79,9 @@ void add_generate_verb(CLI::App& app) {
   auto options = std::make_shared<GenerateOptions>();
   auto* verb = add_compute_verb(app, "generate");
   verb->add_option("--model", options->model,
-                   "folder of a run, a checkpoint, a .keras or .chain file, or catalog://NAME@ALIAS")
+                   "folder of a run or one of its states (RUN@best, RUN@last, RUN@epoch=N), a checkpoint, a .keras or "
+                   ".chain file, "
+                   "or catalog://NAME@ALIAS")
       ->required();
   add_primary_options(*verb, options->primaries);
   verb->add_flag("--extrapolate", options->extrapolate,

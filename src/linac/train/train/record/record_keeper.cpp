@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "linac/base/base/atomic_file.h"
@@ -129,11 +130,21 @@ void RecordKeeper::load_newest(TrainState& state) {
     need_same_data(notes);
     tell_of_processor(notes);
     saved_step_ = state.global_step;
+    value_best(state);
     log::info(fmt::format("resuming from {}: epoch {}, step {}", loaded->path.string(), state.epoch + 1, state.step));
   } else {
     log::info("nothing to resume from: starting at the first step");
     state = loop_.steps->initial_state();
   }
+}
+
+// This start may name another measure: what is better than the best checkpoint follows from that.
+void RecordKeeper::value_best(TrainState& state) const {
+  const auto best = std::find_if(state.history.begin(), state.history.end(),
+                                 [&](const EpochRecord& record) { return record.epoch == state.best_epoch; });
+  if (best == state.history.end()) return;
+  state.best_value = monitored(*best, job_.checkpoint.best_by, loop_.words->loss_name());
+  if (!std::isfinite(state.best_value)) state.best_epoch = -1;
 }
 
 // The outputs of the checkpoint stand for certain texts of the files.

@@ -95,6 +95,7 @@ class RecordKeeper {
   void open_folder();
   void open_own_folder(Start start);
   void load_newest(TrainState& state);
+  void value_best(TrainState& state) const;
   void need_same_classes(const nlohmann::json& notes) const;
   void need_same_data(const nlohmann::json& notes) const;
   Holds holds(const TrainState& state, const LastStep& last);
