@@ -15,7 +15,8 @@ import tempfile
 from lib import elastic, hosts, runs
 from lib.checks import check, wait_for
 
-SETTINGS = {**elastic.CLASSIFIER, "train.epochs": 40, "distribution.stall_timeout_s": 3, "train.early_stopping.restore_best": "true"}
+SETTINGS = {**elastic.CLASSIFIER, "train.epochs": 40, "distribution.stall_timeout_s": 3, "train.early_stopping.patience": 40,
+            "train.early_stopping.restore_best": "true"}
 PORT = 29500
 
 

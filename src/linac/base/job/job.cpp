@@ -48,8 +48,8 @@ void validate_schedule(const Schedule& schedule, const std::string& where) {
   need(schedule.decay != "exponential" || schedule.decay_factor_min > 0, where,
        "train.schedule.decay = exponential wants a train.schedule.decay_factor_min above 0");
   const Plateau& plateau = schedule.plateau;
-  need(plateau.patience >= 0 && plateau.min_delta >= 0, where,
-       "train.schedule.plateau: patience and min_delta must not be negative");
+  need(plateau.patience >= kNever && plateau.min_delta >= 0, where,
+       "train.schedule.plateau: patience (but for -1: never) and min_delta must not be negative");
   need(plateau.factor > 0 && plateau.factor < 1 && plateau.factor_min >= 0 && plateau.factor_min <= 1, where,
        "train.schedule.plateau: factor must be between 0 and 1, factor_min in [0, 1]");
 }
@@ -75,8 +75,9 @@ void validate_train(const Train& train, const std::string& where) {
       "train.precision = bf16 is not there for train.device = cuda: set train.precision = fp32, or train.device = cpu");
   validate_optimizer(train.optimizer, where);
   validate_schedule(train.schedule, where);
-  need(train.early_stopping.patience >= 0 && train.early_stopping.min_delta >= 0, where,
-       "train.early_stopping: patience and min_delta must not be negative");
+  const EarlyStopping& stopping = train.early_stopping;
+  need(stopping.patience >= kNever && stopping.min_delta >= 0 && stopping.start_from_epoch >= 0, where,
+       "train.early_stopping: patience (but for -1: never), min_delta and start_from_epoch must not be negative");
   need_one_of(train.collapse.action, {"stop", "rollback"}, where, "train.collapse.action");
   need(train.collapse.rollbacks >= 0 && train.collapse.lr_factor > 0, where,
        "train.collapse: rollbacks and lr_factor must be positive");
@@ -209,6 +210,31 @@ void expand_shorthand(YAML::Node& root, const std::string& where) {
   train.remove("lr");
 }
 
+bool has_all(const YAML::Node& settings, std::initializer_list<const char*> keys) {
+  return settings.IsDefined() && settings.IsMap() &&
+         std::all_of(keys.begin(), keys.end(), [&](const char* key) { return settings[key].IsDefined(); });
+}
+
+// EarlyStopping and ReduceLROnPlateau of Keras that are there without a patience have a default one. A job that an
+// older version wrote down has all settings but start_from_epoch, and 0 for never.
+void settle_patience(const YAML::Node& root) {
+  const YAML::Node train = root["train"];
+  if (!train.IsDefined() || !train.IsMap()) return;
+  const YAML::Node schedule = train["schedule"];
+  YAML::Node stopping = train["early_stopping"],
+             plateau = schedule.IsDefined() && schedule.IsMap() ? schedule["plateau"] : YAML::Node();
+  const bool older = has_all(stopping, {"patience", "monitor", "mode", "min_delta", "restore_best"}) &&
+                     !stopping["start_from_epoch"].IsDefined() &&
+                     has_all(plateau, {"patience", "monitor", "mode", "factor", "factor_min", "min_delta"});
+  constexpr int kStoppingOfKeras = 0, kPlateauOfKeras = 10;
+  for (auto& [settings, of_keras] : {std::pair<YAML::Node&, int>{stopping, kStoppingOfKeras},
+                                     std::pair<YAML::Node&, int>{plateau, kPlateauOfKeras}}) {
+    if (!settings.IsDefined() || !settings.IsMap() || settings.size() == 0) continue;
+    if (!settings["patience"].IsDefined()) settings["patience"] = of_keras;
+    if (older && settings["patience"].as<std::string>("") == "0") settings["patience"] = kNever;
+  }
+}
+
 // A Keras file may have been compiled with an optimiser: it is used where the job says nothing but, perhaps, a rate.
 void leave_optimizer_to_file(const YAML::Node& root, const std::string& where, optimizer::Settings& optimizer) {
   const YAML::Node settings = root["train"] ? root["train"]["optimizer"] : YAML::Node(YAML::NodeType::Null);
@@ -239,6 +265,7 @@ void leave_optimizer_to_file(const YAML::Node& root, const std::string& where, o
 
 void read_settings(YAML::Node root, Job& job, const std::string& where) {
   expand_shorthand(root, where);
+  settle_patience(root);
   if (root["model"].IsDefined()) settle_model_keys(root["model"], where);
   try {
     config::read(root, job, where);

@@ -175,8 +175,11 @@ struct LearningRateDrop {
   }
 };
 
+/// A patience that is never over.
+inline constexpr int kNever = -1;
+
 struct Plateau {
-  int patience = 0;
+  int patience = kNever;
   std::string monitor = "loss", mode = "auto";
   double factor = 0.1;
   double factor_min = 0;
@@ -184,7 +187,9 @@ struct Plateau {
 
   template <class V>
   void fields(V& v) {
-    v("patience", patience, "after so many epochs in a row without a better value the rate falls; 0: off");
+    v("patience", patience,
+      "after so many epochs in a row without a better value the rate falls, 0 as 1; -1: never; not given where another "
+      "setting of plateau is: 10, as in Keras");
     v("monitor", monitor, "what should get better: loss, or a measure or figure of the test data");
     v("mode", mode, "min, max, or auto: as linac knows the measure; one of a plug-in's own wants min or max");
     v("factor", factor, "multiplies the rate");
@@ -230,19 +235,23 @@ struct Collapse {
 };
 
 struct EarlyStopping {
-  int patience = 0;
+  int patience = kNever;
   std::string monitor = "loss", mode = "auto";
   double min_delta = 0;
+  int start_from_epoch = 0;
   bool restore_best = false;
 
   template <class V>
   void fields(V& v) {
-    v("patience", patience, "the run ends after so many epochs in a row without a better value; 0: never");
+    v("patience", patience,
+      "the run ends after so many epochs in a row without a better value, 0 as 1; -1: never; not given where another "
+      "setting of early_stopping is: 0, as in Keras");
     v("monitor", monitor, "what should get better: loss, or a measure or figure of the test data");
     v("mode", mode, "min, max, or auto: as linac knows the measure; one of a plug-in's own wants min or max");
     v("min_delta", min_delta, "smaller changes do not count");
+    v("start_from_epoch", start_from_epoch, "epochs before this one (from 0) do not count");
     v("restore_best", restore_best,
-      "hand over the networks of the best epoch (checkpoint.best_by), not the last one's");
+      "hand over the networks of the epoch that is the best by these settings, not the last one's");
   }
 };
 

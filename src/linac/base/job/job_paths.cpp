@@ -8,6 +8,7 @@
 #include "linac/base/base/glob.h"
 #include "linac/base/base/log.h"
 #include "linac/base/job/job.h"
+#include "linac/base/job/run_choice.h"
 
 namespace linac::job {
 namespace {
@@ -39,10 +40,10 @@ std::vector<std::string> model_file_keys(const std::string& kind) {
   return keys;
 }
 
-// A file, a folder, or a pattern that matches something.
+// A file, a folder, a state of a run, or a pattern that matches something.
 bool leads_somewhere(const fs::path& path) {
   std::error_code error;
-  if (fs::exists(path, error)) return true;
+  if (fs::exists(path, error) || fs::exists(split_choice(path.string()).run, error)) return true;
   return path.native().find_first_of("*?[") != std::string::npos && !glob_paths(path).empty();
 }
 

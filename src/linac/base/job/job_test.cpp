@@ -122,6 +122,30 @@ TEST(JobModel, KnowsTheSettingsOfItsKindAlone) {
   EXPECT_NE(message(kSmall, {"model.kind=kears"}).find("did you mean keras?"), std::string::npos);
 }
 
+// EarlyStopping() and ReduceLROnPlateau() of Keras.
+TEST(Job, ACallbackWithoutAPatienceHasThatOfKeras) {
+  EXPECT_EQ(parse_job(kSmall, "job.yaml", {}).train.early_stopping.patience, kNever);
+  const Job job =
+      parse_job(kSmall, "job.yaml", {"train.early_stopping={monitor: auc}", "train.schedule.plateau.factor=0.5"});
+  EXPECT_EQ(job.train.early_stopping.patience, 0);
+  EXPECT_EQ(job.train.schedule.plateau.patience, 10);
+  EXPECT_EQ(to_yaml(parse_job(to_yaml(job), "again", {})), to_yaml(job));
+  EXPECT_NE(message(kSmall, {"train.early_stopping.patience=-2"}).find("must not be negative"), std::string::npos);
+}
+
+// An older version wrote 0 for never, and start_from_epoch not at all.
+TEST(Job, AJobOfAnOlderRunStopsAsItDid) {
+  std::string text =
+      to_yaml(parse_job(kSmall, "job.yaml", {"train.early_stopping.monitor=auc", "train.schedule.plateau.patience=0"}));
+  EXPECT_EQ(parse_job(text, "job.yaml", {}).train.schedule.plateau.patience, 0);
+  const size_t line = text.find("    start_from_epoch: 0\n");
+  ASSERT_NE(line, std::string::npos) << text;
+  text.erase(line, std::string("    start_from_epoch: 0\n").size());
+  const Job older = parse_job(text, "job.yaml", {});
+  EXPECT_EQ(older.train.early_stopping.patience, kNever);
+  EXPECT_EQ(older.train.schedule.plateau.patience, kNever);
+}
+
 TEST(JobOverrides, OneBeyondALimitIsNamed) {
   EXPECT_NE(message(kSmall, {"train.lr=0.1", "train.batch=0"}).find("--set train.batch=0: train.batch must be"),
             std::string::npos)

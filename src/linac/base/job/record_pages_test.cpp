@@ -1,5 +1,5 @@
-// docs/reference/run-record.md and the types of the pages say what the code says: both are written from the members that the
-// structs of run_record.h name, and compared here with what is in the tree. After a change of the record:
+// docs/reference/run-record.md and the types of the pages say what the code says: both are written from the members
+// that the structs of run_record.h name, and compared here with what is in the tree. After a change of the record:
 //     LINAC_WRITE_PAGES=1 build/dev/bin/job_test --gtest_filter='RecordPages.*'
 
 #include <fmt/format.h>
@@ -115,7 +115,7 @@ std::string record_tables() {
   text += table<ViewMember>(ViewMember::kName) + table<WorkerAccount>(WorkerAccount::kName) +
           table<PhaseTime>(PhaseTime::kName);
   text += "## run.json\n" + table<RunSummary>("Members");
-  text += table<HostFacts>(HostFacts::kName) + table<DataFile>(DataFile::kName) +
+  text += table<HostFacts>(HostFacts::kName) + table<DataFile>(DataFile::kName) + table<FormerData>(FormerData::kName) +
           table<OutputClasses>(OutputClasses::kName) + table<BestEpoch>(BestEpoch::kName) +
           table<EpochPace>(EpochPace::kName) + table<RunError>(RunError::kName);
   text += "## Phases\n| phase | counts as work | what |\n|---|---|---|\n";
@@ -201,7 +201,8 @@ std::string record_typescript() {
     if (state.ended) ended_states.emplace_back(state.word);
   }
   std::string text =
-      "// What a run leaves for others to read (docs/reference/run-record.md). Written from src/linac/base/job by its test\n"
+      "// What a run leaves for others to read (docs/reference/run-record.md). Written from src/linac/base/job by its "
+      "test\n"
       "// record_pages_test.cpp, which says how to write it anew; not to be changed by hand.\n\n"
       "import { integer, list, measures, number, object, text, words, type Json, type Measures } from "
       "\"../api/json.ts\";\n\n";

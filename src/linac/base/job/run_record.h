@@ -1,6 +1,7 @@
 #pragma once
-// What a run leaves for others to read: the lines of metrics.jsonl and run.json (docs/reference/run-record.md). They are written
-// and read here and nowhere else. A line is a JSON object; its member "kind" says which of the structs below it is.
+// What a run leaves for others to read: the lines of metrics.jsonl and run.json (docs/reference/run-record.md). They
+// are written and read here and nowhere else. A line is a JSON object; its member "kind" says which of the structs
+// below it is.
 //
 // Reading takes what is there: kinds and members that are not known are passed over, so that a newer linac may add
 // some, and the last line may be half of one. Only what an older linac would misread raises kRecordVersion; a record of
@@ -276,6 +277,19 @@ struct DataFile {
 };
 using DataFiles = std::map<std::string, std::vector<DataFile>>;
 
+/// Files that trained a run before others took their place (`linac train --accept-data`).
+struct FormerData {
+  static constexpr const char* kName = "FormerData";
+  int64_t until_step = -1;
+  DataFiles data;
+
+  template <class V>
+  static void fields(V&& v) {
+    v({"until_step", "", "the steps that they trained are those before"}, &FormerData::until_step);
+    v({"data", "", "files by role"}, &FormerData::data);
+  }
+};
+
 struct HostFacts {
   static constexpr const char* kName = "HostFacts";
   std::string name;
@@ -350,9 +364,11 @@ struct RunSummary {
   int64_t workers = -1, replicas_side_by_side = -1;
   uint64_t seed = 0;
   DataFiles data;
+  std::optional<std::vector<FormerData>> former_data;
   std::optional<std::vector<OutputClasses>> classes;
   int64_t first_step_of_this_start = -1, global_step = -1, epochs_done = -1, rollbacks = -1;
   std::optional<BestEpoch> best;
+  std::optional<int64_t> handed_over_epoch;
   std::vector<EpochPace> epochs;
   double wall_s = 0;
   std::optional<RunError> error;
@@ -375,6 +391,8 @@ struct RunSummary {
     v({"replicas_side_by_side", "", "that this worker computes at a time"}, &RunSummary::replicas_side_by_side);
     v({"seed", "", "of the job"}, &RunSummary::seed);
     v({"data", "", "files by role, `train` and `test`"}, &RunSummary::data);
+    v({"former_data", "", "the files that trained it before these", Need::kSpare, "went on with --accept-data"},
+      &RunSummary::former_data);
     v({"classes", "", "of the outputs whose targets are texts", Need::kSpare, "with such targets"},
       &RunSummary::classes);
     v({"first_step_of_this_start", "", "steps that were done before it"}, &RunSummary::first_step_of_this_start);
@@ -382,6 +400,8 @@ struct RunSummary {
     v({"epochs_done", "", ""}, &RunSummary::epochs_done);
     v({"rollbacks", "", "after collapses"}, &RunSummary::rollbacks);
     v({"best", "", "the best epoch so far"}, &RunSummary::best);
+    v({"handed_over_epoch", "", "the networks in models/ are those behind so many epochs", Need::kSpare, "succeeded"},
+      &RunSummary::handed_over_epoch);
     v({"epochs", "", "of this start"}, &RunSummary::epochs);
     v({"wall_s", "s", "since this start began"}, &RunSummary::wall_s);
     v({"error", "", "why it ended", Need::kSpare, "failed or interrupted"}, &RunSummary::error);

@@ -181,6 +181,7 @@ TEST(RunRecord, SummaryComesBack) {
   summary.seed = UINT64_MAX;
   summary.data = {{"train", {DataFile{"/d/a.h5", "hdf5", "abc", 5, 100, 4}, DataFile{"b", "parquet", "d", 1, 1, {}}}},
                   {"test", {}}};
+  summary.former_data = {FormerData{40, {{"train", {DataFile{"/d/a.h5", "hdf5", "old", 4, 90, {}}}}}}};
   summary.folder = "/home/me";
   summary.classes = {{"kind", {"QCD", "ttbar"}}};
   summary.best = BestEpoch{0, "loss", kNan};

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 #include <xxhash.h>
 
+#include <array>
 #include <cstring>
+#include <fstream>
 #include <memory>
 #include <new>
 #include <optional>
@@ -156,6 +158,23 @@ TensorFile decode_tensors(std::string_view bytes, const std::string& where, Dige
     damaged(where, error.what());
   }
   return file;
+}
+
+nlohmann::json read_meta(const std::filesystem::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  std::array<char, kSizeBytes> size{};
+  uint64_t header_bytes = 0;
+  if (in.read(size.data(), size.size())) std::memcpy(&header_bytes, size.data(), size.size());
+  std::error_code error;
+  const auto bytes = std::filesystem::file_size(file, error);
+  if (error || header_bytes == 0 || header_bytes > bytes) damaged(file.string(), "impossible header size");
+  std::string header(header_bytes, '\0');
+  if (!in.read(header.data(), static_cast<std::streamsize>(header.size()))) damaged(file.string(), "too short");
+  try {
+    return nlohmann::json::parse(nlohmann::json::parse(header).at("__metadata__").at("linac").get<std::string>());
+  } catch (const nlohmann::json::exception& what) {
+    damaged(file.string(), what.what());
+  }
 }
 
 }  // namespace linac::weights

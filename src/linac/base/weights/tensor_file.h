@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -43,5 +44,9 @@ struct TensorFile {
 /// Throws a data error (naming `where`) if the bytes are damaged in any way; without a digest, if they cannot be read
 /// or their header is larger than encode_tensors writes.
 TensorFile decode_tensors(std::string_view bytes, const std::string& where, Digest digest = Digest::kLast);
+
+/// The JSON text of a file, without reading its tensors, whose checksum is not looked at. Data error if it cannot be
+/// read.
+nlohmann::json read_meta(const std::filesystem::path& file);
 
 }  // namespace linac::weights

@@ -141,8 +141,10 @@ void add_evaluate_verb(CLI::App& app) {
   verb->add_option("--predictions", options->sources.predictions,
                    "HDF5 file of `linac predict`, or FILE:DATA_SET: probabilities [events, classes], or [events, 1] of "
                    "the second of two classes");
-  verb->add_option("--model", options->sources.model.model,
-                   "in place of predictions: a .keras file or a run's folder, to compute them");
+  verb->add_option(
+      "--model", options->sources.model.model,
+      "in place of predictions: a .keras file or a run's folder (RUN, RUN@best, RUN@last, RUN@epoch=N), to compute "
+      "them");
   verb->add_option("--data", options->sources.model.data,
                    "of the model: files, globs or URLs of labelled events (HDF5, Parquet, TFRecord)");
   verb->add_flag("--validation-split", options->sources.model.validation_split,

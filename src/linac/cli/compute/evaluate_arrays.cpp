@@ -101,6 +101,7 @@ Arrays compute_arrays(const ArraySources& options) {
                 .names = options.names,
                 .classes = model.classes(chosen),
                 .remarks = {}};
+  if (!model.state().empty()) arrays.remarks.push_back(fmt::format("{}: {}", of_model.model, model.state()));
   if (outputs.size() > 1) {
     arrays.models[0].name += ":" + output.name;
     if (options.field.empty()) {

@@ -6,10 +6,11 @@
 #include <vector>
 
 #include "linac/base/base/log.h"
+#include "linac/cli/compute/named_model.h"
 #include "linac/cli/compute/verbs.h"
-#include "linac/control/client/model_catalog.h"
 #include "linac/io/storage/output.h"
 #include "linac/io/storage/storage.h"
+#include "linac/train/trained/chosen_model.h"
 #include "linac/train/trained/model_file.h"
 #include "linac/train/trained/run_models.h"
 
@@ -29,14 +30,15 @@ void run_export(const ExportOptions& options) {
   const trained::FileFormat format = format_of(options);
   const storage::Output out(options.out);
   // Of a graph's run the model that it has left; of a generator's its best checkpoint.
-  const std::string named = options.run.empty() ? "" : client::local_model(options.run);
-  const auto left = trained::model_of_run(named);
-  const std::filesystem::path ending = std::filesystem::path(named).extension();
+  const std::string named = options.run.empty() ? "" : named_model(options.run);
+  const std::filesystem::path chosen = named.empty() ? "" : trained::told_model(named);
+  const auto left = trained::model_of_run(chosen);
+  const std::filesystem::path ending = chosen.extension();
   const bool is_graph =
       ending == ".keras" || ending == ".pt2" || ending == ".pt" || ending == ".chain" ||
       (left && (left->extension() == ".chain" || (left->stem() == "model" && left->extension() != ".safetensors")));
   if (const std::string& model = is_graph ? named : options.model; !model.empty()) {
-    trained::export_keras_model(client::local_model(model), out.path(), format);
+    trained::export_keras_model(named_model(model), out.path(), format);
     out.publish();
     log::info(fmt::format("{}: {}", options.out, is_graph ? options.run : model));
     return;
@@ -58,9 +60,10 @@ void add_export_verb(CLI::App& app) {
   auto options = std::make_shared<ExportOptions>();
   auto* verb = add_compute_verb(app, "export");
   auto* source = verb->add_option_group("source");
-  source->add_option("run", options->run,
-                     "folder of a run (of a 3DGAN its best checkpoint, else the newest), a checkpoint, a .keras file, "
-                     "a .pt2 or a .pt");
+  source->add_option(
+      "run", options->run,
+      "folder of a run (of a 3DGAN its best checkpoint, else the newest), one of its states (RUN@best, RUN@last, "
+      "RUN@epoch=N), a checkpoint, a .keras file, a .pt2 or a .pt");
   source->add_option(
       "--model", options->model,
       "a .keras, .pt2 or .pt file of any model, a run that left one, or catalog://NAME@ALIAS: as it is there");

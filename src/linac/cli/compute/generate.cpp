@@ -11,10 +11,10 @@
 #include "linac/base/base/error.h"
 #include "linac/base/base/log.h"
 #include "linac/base/base/thread_pool.h"
+#include "linac/cli/compute/named_model.h"
 #include "linac/cli/compute/primaries.h"
 #include "linac/cli/compute/production.h"
 #include "linac/cli/compute/verbs.h"
-#include "linac/control/client/model_catalog.h"
 #include "linac/model/models/torch_threads.h"
 #include "linac/train/trained/shower_generator.h"
 
@@ -50,7 +50,7 @@ Attributes need_trained(const trained::ShowerGenerator& generator, const Primari
 }
 
 void run_generate(const GenerateOptions& options) {
-  const trained::ShowerGenerator generator(client::local_model(options.model));
+  const trained::ShowerGenerator generator(named_model(options.model));
   const Primaries primaries = primaries_of(options.primaries, "generate");
   Attributes attributes = need_trained(generator, primaries, options.extrapolate);
   log::info(fmt::format("{} showers by {}", primaries.size(), generator.source()));
@@ -79,7 +79,9 @@ void add_generate_verb(CLI::App& app) {
   auto options = std::make_shared<GenerateOptions>();
   auto* verb = add_compute_verb(app, "generate");
   verb->add_option("--model", options->model,
-                   "folder of a run, a checkpoint, a .keras or .chain file, or catalog://NAME@ALIAS")
+                   "folder of a run or one of its states (RUN@best, RUN@last, RUN@epoch=N), a checkpoint, a .keras or "
+                   ".chain file, "
+                   "or catalog://NAME@ALIAS")
       ->required();
   add_primary_options(*verb, options->primaries);
   verb->add_flag("--extrapolate", options->extrapolate,

@@ -16,8 +16,10 @@
 #include "linac/base/base/shell_word.h"
 #include "linac/base/base/thread_pool.h"
 #include "linac/base/job/job_paths.h"
-#include "linac/control/client/model_catalog.h"
+#include "linac/base/job/run_choice.h"
+#include "linac/cli/compute/named_model.h"
 #include "linac/model/models/torch_threads.h"
+#include "linac/train/trained/chosen_model.h"
 #include "linac/train/trained/job_transform.h"
 #include "linac/train/trained/labelled_data.h"
 #include "linac/train/trained/open_inputs.h"
@@ -134,7 +136,7 @@ std::shared_ptr<const data::EventTable> validation_events(const std::filesystem:
   transform.split = training.split;
   if (transform.split) transform.split->part = data::Part::kValidation;
   const nlohmann::json& split = notes["validation_split"];
-  const std::filesystem::path folder = trained::started_in(place);
+  const std::filesystem::path folder = trained::started_in(job::split_choice(place.string()).run);
   std::vector<std::string> urls;
   for (const nlohmann::json& file : split.at("files")) urls.push_back(job::path_from(folder, file.at("url")));
   if (training.split && !training.split->tests()) transform.split->part = data::Part::kTrain;
@@ -194,10 +196,12 @@ std::shared_ptr<const data::EventTable> named_events(const ModelEventsOptions& o
 }
 
 ModelEvents::ModelEvents(const ModelEventsOptions& options, Truth truth) : options_(options) {
-  file_ = client::local_model(options.model);
+  file_ = named_model(options.model);
   trained::TrainedModel model =
       trained::load_trained(file_, [&](const graph::Graph& graph) { return sizes_of_events(options, graph); });
-  if (std::filesystem::is_directory(file_)) file_ = trained::model_of_run(file_).value();
+  trained::ChosenModel chosen = trained::chosen_model(file_);
+  state_ = std::move(chosen.words);
+  file_ = std::filesystem::is_directory(chosen.path) ? trained::model_of_run(chosen.path).value() : chosen.path;
   network_ = std::move(model.network);
   if (options.validation_split) need_validation_split(options.model, model.notes);
   data::Transform transform = transform_of(options, model.notes);

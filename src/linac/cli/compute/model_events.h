@@ -43,6 +43,7 @@ class ModelEvents {
   int64_t events() const { return table_->size(); }
   const std::vector<data::TableFile>& files() const { return table_->files(); }
   const std::filesystem::path& file() const { return file_; }  // of the model, on this machine
+  const std::string& state() const { return state_; }          // of the run that is its; empty: none, or not known
   std::vector<std::string> outputs() const;                    // their names
   size_t output() const { return output_; }                    // that of the truth
   const std::string& target() const { return target_; }        // the truth's column
@@ -63,6 +64,7 @@ class ModelEvents {
  private:
   ModelEventsOptions options_;
   std::filesystem::path file_;
+  std::string state_;
   std::unique_ptr<const models::Predictor> network_;
   std::shared_ptr<const data::EventTable> table_;
   size_t output_ = 0;

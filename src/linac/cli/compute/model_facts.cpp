@@ -12,6 +12,7 @@
 #include "linac/base/base/version.h"
 #include "linac/base/job/run_record.h"
 #include "linac/model/chain/chain_file.h"
+#include "linac/train/trained/chosen_model.h"
 #include "linac/train/trained/run_models.h"
 #include "linac/train/trained/shower_generator.h"
 #include "linac/train/trained/trained_model.h"
@@ -101,15 +102,16 @@ fs::path file_of_run(const fs::path& run) {
   throw user_error(fmt::format("[models] {}: no trained model; {}", run.string(), trained::advice_on_run(run)));
 }
 
-// The last epoch's line; nothing if there is none.
-std::optional<job::EpochLine> last_epoch(const fs::path& run) {
+// The line of the last of so many epochs, 0: of all; nothing if there is none.
+std::optional<job::EpochLine> epoch_line(const fs::path& run, int64_t epochs) {
   const fs::path file = run / job::kMetricsFile;
   const job::LineReader reader(file.string(), job::Wanted::kNoStepMeasures);
   std::ifstream lines(file);
   std::optional<job::EpochLine> last;
   for (std::string text; std::getline(lines, text);) {
     job::RunLine line = reader.read(text).line;
-    if (auto* epoch = std::get_if<job::EpochLine>(&line)) last = std::move(*epoch);
+    auto* const epoch = std::get_if<job::EpochLine>(&line);
+    if (epoch != nullptr && (epochs == 0 || epoch->epoch < epochs)) last = std::move(*epoch);
   }
   return last;
 }
@@ -120,7 +122,7 @@ void add_measures(const char* part, const job::Measures& measures, ModelFacts& f
       facts.tags[fmt::format("linac.{}.{}", part, name)] = fmt::format("{:.6g}", value);
 }
 
-void add_run(const fs::path& run, ModelFacts& facts) {
+void add_run(const fs::path& run, int64_t epochs, ModelFacts& facts) {
   json& all = facts.provenance;
   all["run"] = read_json(run / job::kSummaryFile);
   all["job"] = fs::exists(run / "job.yaml") ? json(read_file(run / "job.yaml")) : json(nullptr);
@@ -128,7 +130,7 @@ void add_run(const fs::path& run, ModelFacts& facts) {
     const YAML::Node from = config::parse_text(all["job"], (run / "job.yaml").string())["model"]["from"];
     if (from.IsDefined() && !from.as<std::string>("").empty()) facts.tags["linac.from"] = from.as<std::string>();
   }
-  const auto epoch = last_epoch(run);
+  const auto epoch = epoch_line(run, epochs);
   all["last_epoch"] = epoch ? job::to_json(*epoch) : json(nullptr);
   all["report"] = read_json(run / "report" / "report.json");
   if (all["run"].is_object()) facts.tags["linac.status"] = all["run"].value("status", "");
@@ -139,13 +141,14 @@ void add_run(const fs::path& run, ModelFacts& facts) {
 
 }  // namespace
 
-ModelFacts model_facts(const fs::path& run_or_file) {
-  const bool is_run = fs::is_directory(run_or_file);
-  if (!is_run && !fs::exists(run_or_file))
-    throw user_error(fmt::format("[models] {}: neither the folder of a run nor a file", run_or_file.string()));
-  const fs::path file = is_run ? file_of_run(run_or_file) : run_or_file;
+ModelFacts model_facts(const std::string& name) {
+  const trained::ChosenModel chosen = trained::chosen_model(name);
+  if (!fs::exists(chosen.path))
+    throw user_error(fmt::format("[models] {}: neither the folder of a run nor a file", name));
+  const fs::path file = fs::is_directory(chosen.path) ? file_of_run(chosen.path) : chosen.path;
   ModelFacts facts = chain::is_chain_file(file) ? chain_facts(file) : network_facts(file);
-  if (is_run) add_run(run_or_file, facts);
+  if (!chosen.words.empty()) facts.tags["linac.state"] = chosen.words;
+  if (!chosen.run.empty()) add_run(chosen.run, chosen.epochs, facts);
   return facts;
 }
 

@@ -15,9 +15,9 @@ struct ModelFacts {
   nlohmann::json provenance;
 };
 
-/// `run_or_file`: a run that came to its end, or a file that load_trained() takes, or a .chain file. Computes two
-/// events of noise, or two showers, and compares what comes out with the model's own schema. User error for what is no
-/// model, numeric error if it does not compute.
-ModelFacts model_facts(const std::filesystem::path& run_or_file);
+/// `name`: a run that came to its end, one of its states, or a file that load_trained() takes, or a .chain file.
+/// Computes two events of noise, or two showers, and compares what comes out with the model's own schema. User error
+/// for what is no model, numeric error if it does not compute.
+ModelFacts model_facts(const std::string& name);
 
 }  // namespace linac::cli

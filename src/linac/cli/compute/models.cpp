@@ -16,7 +16,9 @@
 #include "linac/base/base/log.h"
 #include "linac/base/base/temporary_folder.h"
 #include "linac/base/base/text_table.h"
+#include "linac/base/job/run_choice.h"
 #include "linac/cli/compute/model_facts.h"
+#include "linac/cli/compute/named_model.h"
 #include "linac/cli/compute/verbs.h"
 #include "linac/control/client/model_catalog.h"
 #include "linac/control/client/run_copy.h"
@@ -144,7 +146,7 @@ ModelFacts facts_of_service_run(client::ServiceClient& service, const std::strin
     const std::string path = fmt::format("models/{}", name);
     if (std::ranges::none_of(there, [&](const client::ListedFile& file) { return file.path == path; })) continue;
     client::copy_file(service, run, path, copy);
-    ModelFacts facts = model_facts(copy);
+    ModelFacts facts = model_facts(copy.string());
     facts.provenance["service_run"] = {{"id", run},
                                        {"name", about.at("name")},
                                        {"user", about.at("user")},
@@ -161,7 +163,8 @@ ModelFacts facts_of_service_run(client::ServiceClient& service, const std::strin
 }
 
 // A folder or a file here, else a run of the service.
-bool means_service_run(const std::string& text) {
+bool means_service_run(const std::string& name) {
+  const std::string text = job::split_choice(name).run;
   const std::string ending = std::filesystem::path(text).extension();
   constexpr std::string_view kOfFiles[] = {".keras", ".pt", ".pt2", ".safetensors", ".onnx", ".h5"};
   return !std::filesystem::exists(text) && text.find('/') == std::string::npos &&
@@ -171,9 +174,15 @@ bool means_service_run(const std::string& text) {
 void do_register(const ModelsOptions& options, ModelCatalog& catalog, client::ServiceClient& service) {
   const TemporaryFolder copy;
   const bool of_service = means_service_run(options.address);
+  if (const auto choice = job::split_choice(options.address); of_service && !choice.which.empty()) {
+    throw user_error(
+        fmt::format("[models] {}: of a run of the service its model is registered as the run left it; fetch "
+                    "the run's folder, and name {} of that",
+                    options.address, "@" + choice.which));
+  }
   const std::string run = of_service ? client::find_run(service, options.address) : options.run;
   ModelFacts facts =
-      of_service ? facts_of_service_run(service, run, copy.path()) : model_facts(storage::local_copy(options.address));
+      of_service ? facts_of_service_run(service, run, copy.path()) : model_facts(named_model(options.address));
   for (const std::string& tag : options.tags) {
     const size_t equals = tag.find('=');
     if (equals == std::string::npos || equals == 0)

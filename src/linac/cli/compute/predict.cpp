@@ -33,7 +33,8 @@ std::map<std::string, std::string> provenance(const ModelEvents& model, const Mo
                                            {"linac", kVersion},
                                            {"events", events.dump()}};
   if (std::filesystem::is_regular_file(model.file())) {  // and not model.json+weights.h5
-    known["model"] = model.file().string();
+    known["model"] = model.state().empty() ? model.file().string() : options.model;
+    if (!model.state().empty()) known["model_state"] = model.state();
     known["model_fingerprint"] = storage::fingerprint(model.file()).content;
   }
   return known;
@@ -82,8 +83,10 @@ void add_predict_verb(CLI::App& app) {
   };
   auto options = std::make_shared<Options>();
   auto* verb = add_compute_verb(app, "predict");
-  verb->add_option("--model", options->model.model,
-                   "a .keras file, an .h5 file of Keras 2, model.json+weights.h5, or a run of linac train")
+  verb->add_option(
+          "--model", options->model.model,
+          "a .keras file, an .h5 file of Keras 2, model.json+weights.h5, or a run of linac train: RUN as it ended, "
+          "RUN@best, RUN@last or RUN@epoch=N")
       ->required();
   verb->add_option("--data", options->model.data,
                    "files, globs or URLs (HDF5, Parquet, TFRecord) with a column for each input of the model")

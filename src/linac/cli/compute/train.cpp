@@ -61,6 +61,9 @@ void add_train_verb(CLI::App& app) {
                    "losses or another dropout")
       ->check(CLI::ExistingDirectory)
       ->excludes("--resume");
+  verb->add_flag(
+      "--accept-data", options->run.accept_data,
+      "go on although files of data.train, data.test or data.scaling have changed since; run.json keeps both");
   verb->add_flag("--take-over", options->run.take_over,
                  "go on with a run at s3:// although another process seems to work on it, which stops then");
   verb->add_option(

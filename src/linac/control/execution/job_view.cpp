@@ -11,6 +11,7 @@
 #include "linac/base/base/glob.h"
 #include "linac/base/base/safe_path.h"
 #include "linac/base/job/job.h"
+#include "linac/base/job/run_choice.h"
 #include "linac/control/catalog/artifact_location.h"
 #include "linac/control/catalog/runs.h"
 #include "linac/control/launch/sandbox.h"
@@ -130,7 +131,7 @@ launch::View view_of(Host& host, const Sandboxes& sandboxes, const RunPlaces& pl
   try {
     job::Job settings = job::parse_job(job.job, "the job", {});
     for (const std::string* file : job::files_of(settings))
-      if (file->starts_with('/')) named.push_back(*file);
+      if (file->starts_with('/')) named.push_back(job::split_choice(*file).run);
   } catch (const Error&) {  // the training says what is wrong with it
   }
   Inputs inputs(host, sandboxes, job.user, view);

@@ -23,6 +23,7 @@
 #include "linac/base/base/refusal.h"
 #include "linac/base/base/secure_random.h"
 #include "linac/base/job/job.h"
+#include "linac/base/job/run_choice.h"
 #include "linac/control/launch/accounts.h"
 #include "linac/control/launch/sandbox.h"
 #include "linac/io/storage/storage.h"
@@ -139,7 +140,7 @@ class FileCheck {
     for (const std::string* file : job::files_of(job)) {
       if (file->empty() || file->starts_with('~')) continue;
       const auto [found, fresh] = known_.try_emplace(*file);
-      if (fresh) found->second = why_not_readable(*file);
+      if (fresh) found->second = why_not_readable(job::split_choice(*file).run);
       if (!found->second.empty()) return found->second;
     }
     return "";

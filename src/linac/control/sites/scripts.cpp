@@ -10,6 +10,7 @@
 #include "linac/base/base/version.h"
 #include "linac/base/job/exit_codes.h"
 #include "linac/base/job/job_paths.h"
+#include "linac/base/job/run_choice.h"
 #include "linac/control/sites/script/script_files.h"
 
 namespace linac::sites {
@@ -43,7 +44,7 @@ std::string job_files_script(const job::Job& job) {
       text += "echo " + shell_word("linac: ok data " + *file + ": not looked at from here; the run does") + "\n";
       continue;
     }
-    const std::string path = has_wildcard(*file) ? fixed_part(*file) : *file;
+    const std::string path = has_wildcard(*file) ? fixed_part(*file) : job::split_choice(*file).run;
     text += say("[ -r " + shell_word(path) + " ]", "data",
                 *file + (has_wildcard(*file) ? ": its folder can be read" : ": can be read"),
                 path +

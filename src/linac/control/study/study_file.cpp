@@ -113,8 +113,8 @@ void check_population(const StudySettings& settings) {
 void check_members(const job::Job& low, const job::Job& high) {
   job::need_branch(low, high, "[study] search", "leave it out of search, or set population.method to none");
   const auto refuse = [](const std::string& what) { throw user_error("[study] " + what); };
-  if (low.train.early_stopping.patience > 0)
-    refuse("train.early_stopping.patience: a member trains to the end of its interval; set it to 0");
+  if (low.train.early_stopping.patience != job::kNever)
+    refuse("train.early_stopping.patience: a member trains to the end of its interval; leave early_stopping out");
   if (low.train.max_steps > 0) refuse("train.max_steps: a member trains to the end of its interval; set it to 0");
   if (low.train.schedule.decay != "none" && low.train.schedule.decay_epochs == 0)
     refuse(

@@ -20,7 +20,8 @@ constexpr int64_t kSampledBytes = 4 << 10;  // of each end: headers and footers
 /// What tells the file from another one under its name.
 std::string version_of(const storage::Source& source) {
   if (source.is_ranged()) return source.version_hash();
-  return fmt::format("{}:{}", source.state().size, source.state().mtime_ns);
+  const storage::Fingerprint& state = source.state();  // some mounts number a file anew at each look
+  return fmt::format("{}:{}:{}", state.size, state.mtime_ns, state.ctime_ns);
 }
 
 std::string fingerprint_of(const storage::Source& source) {

@@ -61,7 +61,13 @@ std::vector<std::string> files_of(const std::string& from) {
   return files;
 }
 
-/// What tells the content of a file that is there from any other; empty: nothing does.
+/// What tells the content of a source from any other under its name; empty: nothing does.
+std::string version_of(const Source& source) {
+  if (source.is_ranged()) return source.version();
+  return is_remote(source.url()) ? "" : source.state().state();
+}
+
+/// The same of a copy that this program has put there.
 std::string state_of(const Source& source) {
   if (source.is_ranged()) return source.version();
   return is_remote(source.url()) ? "" : state_of_file(*source.path());
@@ -124,7 +130,7 @@ class Copy {
   void look() {
     source_ = Source::open(item_.from);
     done_.bytes = source_->size();
-    from_state_ = state_of(*source_);
+    from_state_ = version_of(*source_);
     if (!exists(item_.to)) return;
     const auto there = Source::open(item_.to);
     if (!note_.says(from_state_, state_of(*there))) {

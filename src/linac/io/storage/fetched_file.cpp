@@ -22,7 +22,7 @@ namespace {
 namespace fs = std::filesystem;
 
 std::string first_line(const Source& source) {
-  const std::string version = source.is_ranged() ? source.version() : state_of_file(*source.path());
+  const std::string version = source.is_ranged() ? source.version() : source.state().state();
   return nlohmann::json{{"url", net::without_secrets(source.url())}, {"version", version}, {"size", source.size()}}
              .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) +
          "\n";

@@ -11,6 +11,7 @@
 
 #include "linac/base/base/error.h"
 #include "linac/base/base/piece_of_work.h"
+#include "linac/io/storage/cache.h"
 #include "linac/io/storage/storage.h"
 
 namespace linac::storage {
@@ -33,9 +34,29 @@ std::string hex(const XXH128_hash_t& hash) {
 Fingerprint quick_fingerprint(const std::filesystem::path& path) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) fail(path);
-  return {static_cast<int64_t>(status.st_size),
-          static_cast<int64_t>(status.st_mtim.tv_sec) * kNanosecondsPerSecond + status.st_mtim.tv_nsec,
-          {}};
+  const auto ns = [](const timespec& time) {
+    return static_cast<int64_t>(time.tv_sec) * kNanosecondsPerSecond + time.tv_nsec;
+  };
+  return {.size = static_cast<int64_t>(status.st_size),
+          .mtime_ns = ns(status.st_mtim),
+          .inode = static_cast<uint64_t>(status.st_ino),
+          .ctime_ns = lies_in_cache(path) ? 0 : ns(status.st_ctim)};
+}
+
+bool Fingerprint::is_state_of(const Fingerprint& other) const {
+  return size == other.size && mtime_ns == other.mtime_ns && inode == other.inode && ctime_ns == other.ctime_ns;
+}
+
+std::string Fingerprint::state() const {
+  return fmt::format("{}:{}:{}:{}", size, mtime_ns, inode, ctime_ns);
+}
+
+bool is_still(const std::filesystem::path& path, const std::string& content, Fingerprint& known) {
+  const Fingerprint now = quick_fingerprint(path);
+  if (now.is_state_of(known)) return true;
+  if (now.size != known.size || now.mtime_ns != known.mtime_ns || fingerprint(path).content != content) return false;
+  known = now;
+  return true;
 }
 
 Fingerprint fingerprint(const std::filesystem::path& path) {

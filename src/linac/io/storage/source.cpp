@@ -159,7 +159,7 @@ std::string Source::streamed_content() const {
 void Source::need_unchanged() const {
   if (!path_) return;
   const Fingerprint now = quick_fingerprint(*path_);
-  if (now.size == state_.size && now.mtime_ns == state_.mtime_ns) return;
+  if (now.is_state_of(state_)) return;
   throw data_error(fmt::format("[data] {}: the file changed while it was read; start again when it is complete", url_));
 }
 

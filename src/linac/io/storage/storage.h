@@ -46,13 +46,25 @@ void need_another_file(const std::string& out, std::span<const std::string> inpu
 struct Fingerprint {
   int64_t size = 0;
   int64_t mtime_ns = 0;
-  std::string content;  // XXH3, 128 bits, hexadecimal
+  /// Of the file under this name, and of its last change, which nobody can set: what replaces a file with its size and
+  /// date (tar, rsync -t) has others. ctime_ns is 0 in the cache, whose files change with each use.
+  uint64_t inode = 0;
+  int64_t ctime_ns = 0;
+  std::string content = {};  // XXH3, 128 bits, hexadecimal
+
+  /// The same but for the content. Not the same is also a file whose attributes or links alone have changed.
+  bool is_state_of(const Fingerprint& other) const;
+  /// "SIZE:MTIME:INODE:CTIME"
+  std::string state() const;
 };
 
 /// Reads the whole file once; constant memory.
 Fingerprint fingerprint(const std::filesystem::path& path);
 /// The same without reading the file: `content` stays empty.
 Fingerprint quick_fingerprint(const std::filesystem::path& path);
+/// Whether the file is still the one of `known`, which becomes its state of now. It is read only where its size and its
+/// date are those, and something else of its state is not: then by `content`.
+bool is_still(const std::filesystem::path& path, const std::string& content, Fingerprint& known);
 /// XXH3, 128 bits, of a text, hexadecimal.
 std::string content_hash(std::string_view text);
 /// The same of bytes that come in pieces. One thread.

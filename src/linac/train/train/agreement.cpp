@@ -14,6 +14,7 @@
 #include "linac/model/kernels/isa.h"
 #include "linac/model/models/processor_probe.h"
 #include "linac/model/models/torch_threads.h"
+#include "linac/train/trained/chosen_model.h"
 
 namespace linac::train {
 namespace {
@@ -28,10 +29,10 @@ nlohmann::json fingerprints_of(const nlohmann::json& files) {
 }
 
 // Of a model in two files, of both.
-nlohmann::json content_of(const std::string& name) {
-  if (name.empty()) return nullptr;
+nlohmann::json content_of(const std::string& path) {
+  if (path.empty()) return nullptr;
   nlohmann::json contents = nlohmann::json::array();
-  for (const std::filesystem::path& part : keras::files_of(storage::local_copy(name)))
+  for (const std::filesystem::path& part : keras::files_of(path))
     if (std::filesystem::is_regular_file(part)) contents.push_back(storage::fingerprint(part).content);
   return contents;
 }
@@ -84,13 +85,15 @@ nlohmann::json what_must_agree(const job::Job& job, const nlohmann::json& data) 
   nlohmann::json all;
   all["train"] = fingerprints_of(data.at("train"));
   all["test"] = fingerprints_of(data.value("test", nlohmann::json::array()));
-  all["scaling"] = content_of(job.data.scaling);
+  all["scaling"] = content_of(storage::local_copy(job.data.scaling));
   fixed.data.prefetch = fixed.data.prefetch_files = fixed.data.prefetch_reads = {};
   fixed.data.train.clear();  // the same files may have other paths on other hosts; their content is compared
   fixed.data.test.clear();
   fixed.data.scaling.clear();
   job::Model model = job.model;
-  for (const std::string* file : model.files()) all["model"].push_back(content_of(*file));
+  const bool of_run = model.is<job::KerasSettings>() || model.is<job::TorchScriptSettings>();
+  for (const std::string* file : model.files())
+    all["model"].push_back(content_of(of_run ? trained::model_of_job(*file) : storage::local_copy(*file)));
   for (std::string* file : fixed.model.files()) file->clear();
   all.update({{"linac", kVersion},
               {"libtorch", models::torch_version()},
@@ -98,6 +101,17 @@ nlohmann::json what_must_agree(const job::Job& job, const nlohmann::json& data) 
               {"processor", processor_digest()},
               {"job", job::to_yaml(fixed)}});
   return all;
+}
+
+nlohmann::json data_digests(const job::Job& job, const nlohmann::json& data) {
+  const auto digest = [](const nlohmann::json& contents) { return storage::content_hash(contents.dump()); };
+  nlohmann::json digests{{"scaling", digest(content_of(storage::local_copy(job.data.scaling)))}};
+  for (const char* role : {"train", "test"}) {
+    nlohmann::json contents = nlohmann::json::array();
+    for (const auto& file : data.value(role, nlohmann::json::array())) contents.push_back(file.at("fingerprint"));
+    digests[role] = digest(contents);
+  }
+  return digests;
 }
 
 std::optional<Disagreement> find_disagreement(comm::Group& group, const nlohmann::json& mine) {

@@ -25,6 +25,10 @@ std::string processor_digest();
 /// lie. Reads the files of the model and the scaling: once, at the start, as they may change later.
 nlohmann::json what_must_agree(const job::Job& job, const nlohmann::json& data);
 
+/// What the state of a training rests on: digests of "train", "test" and "scaling", the contents of these files in
+/// their order, whatever they are called. For a later start, which may compute with another build.
+nlohmann::json data_digests(const job::Job& job, const nlohmann::json& data);
+
 /// Compares what_must_agree() of all workers. The first that differs, alike on every rank.
 std::optional<Disagreement> find_disagreement(comm::Group& group, const nlohmann::json& mine);
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <optional>
 
@@ -14,24 +15,42 @@
 namespace linac::train {
 namespace {
 
-// Calls on_stale each time that `patience` epochs in a row were not better than the best before them.
-template <class OnStale>
+// The value of an epoch, if it has one.
+std::optional<double> found(const EpochRecord& record, const std::string& name, const std::string& loss_name) {
+  const std::string& measure = name == "loss" ? loss_name : name;
+  for (const Measures* measures : {&record.test, &record.train, &record.physics})
+    if (const auto at = measures->find(measure); at != measures->end()) return at->second;
+  return std::nullopt;
+}
+
+// Calls on_better(record) for each epoch that is better than all before it, and on_stale() each time that `patience`
+// epochs in a row were not.
+template <class OnBetter, class OnStale>
 void watch(const std::string& monitor, const std::string& mode, int patience, double min_delta,
-           const std::vector<EpochRecord>& history, const std::string& loss_name, const OnStale& on_stale) {
-  if (patience <= 0) return;
+           const std::vector<EpochRecord>& history, const std::string& loss_name, const OnBetter& on_better,
+           const OnStale& on_stale) {
   const job::Better direction = direction_of(monitor, mode, loss_name);
   double best = std::numeric_limits<double>::quiet_NaN();
   int stale = 0;
   for (const EpochRecord& record : history) {
-    const double value = monitored(record, monitor, loss_name);
-    if (!std::isfinite(best) || better(direction, value, best, min_delta)) {
-      best = value;
+    const std::optional<double> value = found(record, monitor, loss_name);
+    if (!value) continue;
+    if (!std::isfinite(best) || better(direction, *value, best, min_delta)) {
+      best = *value;
       stale = 0;
+      on_better(record);
     } else if (++stale >= patience) {
       on_stale();
       stale = 0;
     }
   }
+}
+
+std::vector<EpochRecord> that_count(const job::EarlyStopping& settings, const std::vector<EpochRecord>& history) {
+  std::vector<EpochRecord> counted;
+  std::copy_if(history.begin(), history.end(), std::back_inserter(counted),
+               [&](const EpochRecord& record) { return record.epoch >= settings.start_from_epoch; });
+  return counted;
 }
 
 std::optional<job::Better> known_direction(const std::string& name, const std::string& mode,
@@ -44,11 +63,7 @@ std::optional<job::Better> known_direction(const std::string& name, const std::s
 }  // namespace
 
 double monitored(const EpochRecord& record, const std::string& name, const std::string& loss_name) {
-  const std::string& measure = name == "loss" ? loss_name : name;
-  for (const Measures* measures : {&record.test, &record.train, &record.physics}) {
-    if (const auto found = measures->find(measure); found != measures->end()) return found->second;
-  }
-  return std::numeric_limits<double>::quiet_NaN();
+  return found(record, name, loss_name).value_or(std::numeric_limits<double>::quiet_NaN());
 }
 
 std::vector<Monitor> monitors(const job::Job& job) {
@@ -94,17 +109,39 @@ bool better(job::Better direction, double value, double other, double min_delta)
 
 bool stopped_early(const job::EarlyStopping& settings, const std::vector<EpochRecord>& history,
                    const std::string& loss_name) {
+  if (settings.patience == job::kNever) return false;
   bool stopped = false;
-  watch(settings.monitor, settings.mode, settings.patience, settings.min_delta, history, loss_name,
-        [&] { stopped = true; });
+  watch(
+      settings.monitor, settings.mode, settings.patience, settings.min_delta, that_count(settings, history), loss_name,
+      [](const EpochRecord&) {}, [&] { stopped = true; });
   return stopped;
+}
+
+std::optional<int64_t> restored_epoch(const job::EarlyStopping& settings, const std::vector<EpochRecord>& history,
+                                      const std::string& loss_name) {
+  std::optional<int64_t> epoch;
+  watch(
+      settings.monitor, settings.mode, 0, settings.min_delta, that_count(settings, history), loss_name,
+      [&](const EpochRecord& record) { epoch = record.epoch; }, [] {});
+  return epoch;
+}
+
+bool restores_best(const job::Job& job, const std::string& loss_name) {
+  const job::EarlyStopping& settings = job.train.early_stopping;
+  const auto measure = [&](const std::string& name) { return name == "loss" ? loss_name : name; };
+  return settings.min_delta == 0 && settings.start_from_epoch == 0 &&
+         measure(settings.monitor) == measure(job.checkpoint.best_by) &&
+         direction_of(settings.monitor, settings.mode, loss_name) ==
+             direction_of(job.checkpoint.best_by, job.checkpoint.best_mode, loss_name);
 }
 
 double plateau_factor(const job::Plateau& settings, const std::vector<EpochRecord>& history,
                       const std::string& loss_name) {
   double factor = 1;
-  watch(settings.monitor, settings.mode, settings.patience, settings.min_delta, history, loss_name,
-        [&] { factor = std::max(settings.factor_min, factor * settings.factor); });
+  if (settings.patience == job::kNever) return factor;
+  watch(
+      settings.monitor, settings.mode, settings.patience, settings.min_delta, history, loss_name,
+      [](const EpochRecord&) {}, [&] { factor = std::max(settings.factor_min, factor * settings.factor); });
   return factor;
 }
 

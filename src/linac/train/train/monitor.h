@@ -2,6 +2,8 @@
 // What a run watches of its epochs: which one is the best, whether it goes on, whether the rate should fall. All of it
 // follows from the history, so a resumed run decides alike. Pure, thread-safe.
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,12 +36,20 @@ job::Better direction_of(const std::string& name, const std::string& mode, const
 /// Whether `value` is better than `other` by more than `min_delta`.
 bool better(job::Better direction, double value, double other, double min_delta = 0);
 
-/// As Keras's EarlyStopping: `patience` epochs in a row brought nothing better. patience 0: never.
+/// As Keras's EarlyStopping: `patience` epochs in a row brought nothing better; 0 is as 1. An epoch without the measure
+/// does not count. Otherwise than there a first value that is not a number is no best one.
 bool stopped_early(const job::EarlyStopping& settings, const std::vector<EpochRecord>& history,
                    const std::string& loss_name);
 
+/// As its restore_best_weights: the epoch whose networks are handed over where `settings` ask for it; nothing if no
+/// epoch has the measure.
+std::optional<int64_t> restored_epoch(const job::EarlyStopping& settings, const std::vector<EpochRecord>& history,
+                                      const std::string& loss_name);
+/// Whether that is always the epoch of the best checkpoint.
+bool restores_best(const job::Job& job, const std::string& loss_name);
+
 /// As Keras's ReduceLROnPlateau: `factor` for each time that `patience` epochs in a row brought nothing better, but not
-/// below `factor_min`. patience 0: 1.
+/// below `factor_min`. patience 0 is as 1.
 double plateau_factor(const job::Plateau& settings, const std::vector<EpochRecord>& history,
                       const std::string& loss_name);
 

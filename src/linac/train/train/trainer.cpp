@@ -53,6 +53,8 @@ class Trainer {
                     RecordKeeper::Settings{.folder = options_.folder,
                                            .started_in = options_.started_in,
                                            .name = options_.name,
+                                           .data_digests = data_digests(job_, loop_.data->data()),
+                                           .accept_data = options_.accept_data,
                                            .concurrency = options_.computing.replicas_at_a_time});
     state_ = loop_.steps->initial_state();
     bool here = options_.joins ? group_.next_view("") : true;

@@ -20,6 +20,14 @@ std::filesystem::path best_checkpoint(const std::filesystem::path& folder) {
   return folder / "best.safetensors";
 }
 
+std::filesystem::path restored_checkpoint(const std::filesystem::path& folder) {
+  return folder / "restored.safetensors";
+}
+
+std::vector<std::filesystem::path> chosen_checkpoints(const std::filesystem::path& folder) {
+  return {best_checkpoint(folder), restored_checkpoint(folder)};
+}
+
 std::string value_name(const std::string& network, const std::string& group, const std::string& slot) {
   return fmt::format("{}/{}/{}", network, group, slot);
 }

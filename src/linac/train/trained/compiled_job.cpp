@@ -9,8 +9,8 @@
 #include "linac/base/base/error.h"
 #include "linac/base/base/log.h"
 #include "linac/base/optimizer/table.h"
-#include "linac/io/storage/storage.h"
 #include "linac/model/models/metrics.h"
+#include "linac/train/trained/chosen_model.h"
 
 namespace linac::trained {
 namespace {
@@ -123,7 +123,7 @@ CompiledJob with_compiled(job::Job given) {
   if (!job.model.is<job::KerasSettings>()) return whole;
   job::Fit& fit = job.train.fit;
   if (!fit.loss.empty() && !job.train.optimizer.name.empty()) return whole;
-  const std::string file = storage::local_copy(job.model.as<job::KerasSettings>().file);
+  const std::string file = model_of_job(job.model.as<job::KerasSettings>().file);
   const auto read = std::make_shared<KerasFile>(KerasFile{keras::read_keras(file)});
   whole.file = read;
   const keras::KerasModel& model = read->model;

@@ -5,6 +5,7 @@
 #include "linac/base/base/atomic_file.h"
 #include "linac/base/base/error.h"
 #include "linac/base/base/log.h"
+#include "linac/base/job/run_choice.h"
 #include "linac/base/weights/tensor_file.h"
 #include "linac/io/data/showers.h"
 #include "linac/io/storage/storage.h"
@@ -15,6 +16,7 @@
 #include "linac/model/onnx/aten/write_program.h"
 #include "linac/model/onnx/write_onnx.h"
 #include "linac/train/trained/checkpoint_files.h"
+#include "linac/train/trained/chosen_model.h"
 #include "linac/train/trained/gan_architecture.h"
 #include "linac/train/trained/run_models.h"
 #include "linac/train/trained/trained_model.h"
@@ -48,17 +50,6 @@ void write_network(const graph::Graph& graph, const graph::WeightValues& weights
     onnx::write_onnx(graph, weights, path, metadata_of(extra));
   else
     keras::write_keras(graph, weights, path, extra);
-}
-
-std::filesystem::path newest_checkpoint(const std::filesystem::path& run) {
-  const std::filesystem::path folder = run / "checkpoints", best = best_checkpoint(folder);
-  if (std::filesystem::exists(best)) return best;
-  if (std::filesystem::exists(folder)) {
-    const auto paths = list_checkpoints(folder);
-    if (!paths.empty()) return paths.back();
-  }
-  throw user_error(
-      fmt::format("[model] {}: holds no checkpoint; give a run's folder, a checkpoint or a .keras file", run.string()));
 }
 
 void need_graph(const std::optional<models::ForeignModel>& foreign, const std::string& file, const char* where) {
@@ -148,10 +139,6 @@ GeneratorModel from_keras(const std::filesystem::path& path) {
 
 }  // namespace
 
-std::filesystem::path checkpoint_of(const std::filesystem::path& run_or_checkpoint) {
-  return std::filesystem::is_directory(run_or_checkpoint) ? newest_checkpoint(run_or_checkpoint) : run_or_checkpoint;
-}
-
 void fill(const weights::TensorFile& file, const std::string& network, graph::Parameters& parameters) {
   for (const graph::Layout* layout : {&parameters.trainable_layout, &parameters.statistics_layout}) {
     for (const graph::Slot& slot : layout->slots) {
@@ -162,13 +149,12 @@ void fill(const weights::TensorFile& file, const std::string& network, graph::Pa
 }
 
 Checkpoint load_checkpoint(const std::filesystem::path& named) {
-  const std::filesystem::path run_or_checkpoint = storage::local_copy(named.string());
-  if (!std::filesystem::exists(run_or_checkpoint)) {
-    throw user_error(fmt::format("[model] {}: does not exist; give a run's folder, a checkpoint or a .keras file",
-                                 run_or_checkpoint.string()));
-  }
   Checkpoint checkpoint;
-  checkpoint.path = checkpoint_of(run_or_checkpoint);
+  checkpoint.path = checkpoint_of(named.string());
+  if (!std::filesystem::exists(checkpoint.path)) {
+    throw user_error(fmt::format("[model] {}: does not exist; give a run's folder, a checkpoint or a .keras file",
+                                 checkpoint.path.string()));
+  }
   checkpoint.file = weights::decode_tensors(read_file(checkpoint.path), checkpoint.path.string());
   const nlohmann::json& notes = checkpoint.file.meta;
   try {
@@ -177,7 +163,7 @@ Checkpoint load_checkpoint(const std::filesystem::path& named) {
     throw data_error(fmt::format("[model] {}: does not name its job ({})", checkpoint.path.string(), error.what()));
   }
   checkpoint.range = primaries::range_in(notes.at("run"), checkpoint.path.string());
-  checkpoint.named = run_or_checkpoint;
+  checkpoint.named = storage::local_copy(job::split_choice(named.string()).run);
   return checkpoint;
 }
 
@@ -219,9 +205,8 @@ GeneratorModel generator_of(Checkpoint checkpoint) {
 }
 
 GeneratorModel load_generator(const std::filesystem::path& named) {
-  const std::filesystem::path run_or_file = storage::local_copy(named.string());
-  if (run_or_file.extension() == ".keras") return from_keras(run_or_file);
-  return generator_of(load_checkpoint(run_or_file));
+  if (named.extension() == ".keras") return from_keras(storage::local_copy(named.string()));
+  return generator_of(load_checkpoint(named));
 }
 
 FileFormat format_of(const std::filesystem::path& path) {
@@ -261,7 +246,7 @@ void export_discriminator(const job::Job& job, const std::optional<primaries::Tr
 }
 
 void export_keras_model(const std::filesystem::path& named, const std::filesystem::path& path, FileFormat format) {
-  const std::filesystem::path model = exported_file(named);
+  const std::filesystem::path model = exported_file(told_model(named.string()));
   std::vector<std::string> inputs;
   for (const std::filesystem::path& file : keras::files_of(model)) inputs.push_back(file.string());
   storage::need_another_file(path, inputs, "export");

@@ -59,7 +59,7 @@ struct Checkpoint {
   std::optional<primaries::TrainedRange> range;  // not of checkpoints of older versions
   std::filesystem::path named;                   // the file, or its run's folder
 };
-/// Of a run's folder its best checkpoint, else the newest. User error if there is none.
+/// Of checkpoint_of() (chosen_model.h).
 Checkpoint load_checkpoint(const std::filesystem::path& run_or_checkpoint);
 /// The weights of its network of that name.
 void fill(const weights::TensorFile& file, const std::string& network, graph::Parameters& parameters);
@@ -76,8 +76,5 @@ RunModel load_run(const std::filesystem::path& run_or_checkpoint);
 /// User error if it is one of another kind of model.
 RunModel run_model(Checkpoint checkpoint);
 GeneratorModel generator_of(Checkpoint checkpoint);
-
-/// Of a run's folder its best checkpoint, else the newest; user error if it holds none. A file is itself.
-std::filesystem::path checkpoint_of(const std::filesystem::path& run_or_checkpoint);
 
 }  // namespace linac::trained

@@ -67,9 +67,15 @@ std::string advice_on_run(const fs::path& run) {
     return fmt::format("its folder models has {}: weights for the code that made them", fmt::join(names, ", "));
   if (fs::exists(run / "job.yaml") && collapsed(run))
     return "its training collapsed before it left one; train anew with a lower train.optimizer.lr and another --out";
+  if (fs::is_directory(run / "trials")) {
+    return fmt::format("it is a study; `linac study best {}` names its best trial, whose folder in {} is that of a run",
+                       shell_word(run.string()), (run / "trials").string());
+  }
   if (fs::exists(run / "job.yaml")) {
-    return fmt::format("it has left no model yet; go on with it: `linac train {} --out {} --resume`",
-                       shell_word((run / "job.yaml").string()), shell_word(run.string()));
+    return fmt::format(
+        "it has left no model yet; go on with it: `linac train {} --out {} --resume`, or take its newest "
+        "checkpoint: {}@last",
+        shell_word((run / "job.yaml").string()), shell_word(run.string()), run.string());
   }
   if (const fs::path whole = (run / "").parent_path().parent_path(); fs::exists(whole / "job.yaml"))
     return fmt::format("it is a folder of the run {}; {}", whole.string(), advice_on_run(whole));

@@ -9,6 +9,7 @@
 #include "linac/model/chain/chain_file.h"
 #include "linac/model/models/threedgan/generator.h"
 #include "linac/train/trained/chain_run.h"
+#include "linac/train/trained/chosen_model.h"
 #include "linac/train/trained/model_file.h"
 
 namespace linac::trained {
@@ -90,7 +91,8 @@ class ChainShowers final : public ShowerGenerator::Kind {
   chain::ShowerChain chain_;
 };
 
-std::unique_ptr<const ShowerGenerator::Kind> open(const std::filesystem::path& path) {
+std::unique_ptr<const ShowerGenerator::Kind> open(const std::filesystem::path& named) {
+  const std::filesystem::path path = told_model(named.string());
   if (chain::is_chain_file(path)) return std::make_unique<ChainShowers>(path, chain::load_chain(path));
   if (path.extension() == ".keras") return std::make_unique<GanShowers>(load_generator(path));
   Checkpoint checkpoint = load_checkpoint(path);

@@ -3,7 +3,7 @@
 #include <string>
 #include <utility>
 
-#include "linac/train/trained/model_file.h"
+#include "linac/train/trained/chosen_model.h"
 
 namespace linac::trained {
 

@@ -9,8 +9,8 @@
 #include "linac/base/base/error.h"
 #include "linac/base/job/job.h"
 #include "linac/base/weights/tensor_file.h"
-#include "linac/io/storage/storage.h"
 #include "linac/model/graph/open_sizes.h"
+#include "linac/train/trained/chosen_model.h"
 #include "linac/train/trained/labelled_data.h"
 #include "linac/train/trained/open_inputs.h"
 #include "linac/train/trained/run_models.h"
@@ -47,11 +47,6 @@ TrainedModel torchscript(const std::filesystem::path& file) {
 }
 
 TrainedModel plugin(const std::filesystem::path& file) {
-  if (const auto run = file.parent_path().parent_path();
-      file.parent_path().filename() == "checkpoints" && std::filesystem::exists(run / "job.yaml")) {
-    throw user_error(
-        fmt::format("[model] {}: a checkpoint of the run {}; {}", file.string(), run.string(), advice_on_run(run)));
-  }
   const weights::TensorFile weights = weights::decode_tensors(read_file(file), file.string(), weights::Digest::kNone);
   const job::Job job = job_in(weights.meta, file);
   if (!job.model.is<job::CustomSettings>())
@@ -89,7 +84,7 @@ models::ForeignModel open_script(const std::filesystem::path& file, const nlohma
 }
 
 TrainedModel load_trained(const std::filesystem::path& model, const FindShapes& find) {
-  const std::filesystem::path file = file_of(storage::local_copy(model.string()));
+  const std::filesystem::path file = file_of(told_model(model.string()));
   if (models::ForeignModel::is_torchscript(file)) return torchscript(file);
   if (file.extension() == ".safetensors") return plugin(file);
   keras::KerasModel keras = keras::read_keras(file);

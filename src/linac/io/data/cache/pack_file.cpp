@@ -286,6 +286,8 @@ json pack_key(const storage::Source& source, const std::vector<WantedColumn>& co
     key = made_of(columns, transform);
     key["path"] = (error ? *source.path() : canonical).string();
     key["mtime_ns"] = source.state().mtime_ns;
+    key["inode"] = source.state().inode;
+    key["ctime_ns"] = source.state().ctime_ns;
   }
   key["size"] = source.size();
   return key;
@@ -299,7 +301,7 @@ json remote_pack_key(const std::string& url, const std::vector<WantedColumn>& co
 }
 
 json without_version(json key) {
-  for (const char* part : {"size", "mtime_ns", "remote_version"}) key.erase(part);
+  for (const char* part : {"size", "mtime_ns", "inode", "ctime_ns", "remote_version"}) key.erase(part);
   return key;
 }
 
@@ -336,10 +338,11 @@ void pack_file(const std::shared_ptr<const storage::Source>& source, const std::
     if (progress && counted) progress->update(packer.events(), "events");
     if (progress && !counted) progress->update(source->bytes_read() - read_before, "bytes");
   }
+  const std::string fingerprint = fingerprint_of(*source);
   source->need_unchanged();
   json notes{{"key", key},
              {"format", format_of(*source).name},
-             {"fingerprint", fingerprint_of(*source)},
+             {"fingerprint", fingerprint},
              {"columns", describe(*reader, packer.facts())}};
   if (selected != nullptr) notes["selected"] = {{"stored", selected->stored}, {"passed", selected->passed}};
   packer.finish(notes.dump());

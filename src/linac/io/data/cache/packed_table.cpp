@@ -203,8 +203,8 @@ void PackedTable::let_pages_go() const {
 
 void PackedTable::check_unchanged() const {
   if (!path_) return;
-  const storage::Fingerprint now = storage::quick_fingerprint(*path_);
-  if (now.size == state_.size && now.mtime_ns == state_.mtime_ns) return;
+  const std::scoped_lock lock(state_mutex_);
+  if (storage::is_still(*path_, file_.fingerprint, state_)) return;
   throw data_error(fmt::format(
       "[data] {}: the file has changed since it was opened; leave the files alone while they are used, then "
       "start again",

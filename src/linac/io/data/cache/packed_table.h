@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <mutex>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <span>
@@ -84,7 +85,8 @@ class PackedTable {
   bool is_fetched_ = false;                    // to there, from another one: the cache may let it go after this table
   std::filesystem::path packed_path_;
   bool in_use_ = false;  // as the cache knows it
-  storage::Fingerprint state_;
+  mutable std::mutex state_mutex_;
+  mutable storage::Fingerprint state_;
   TableFile file_;
   std::vector<StoredColumn> stored_;
   std::vector<ColumnFacts> facts_;

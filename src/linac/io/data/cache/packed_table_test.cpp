@@ -278,14 +278,33 @@ TEST_F(PackedTableTest, RequestsThatCannotBe) {
 TEST_F(PackedTableTest, TheOriginalIsReadOnce) {
   write_parquet(path("a.parquet"), make_events(30));
   const TableBatch first = read_all(*EventTable::open({path("a.parquet")}, requests(5)));
-  // Same size and time, but nothing to read: only the packed file can answer, also for another length and scaling.
-  const auto time = fs::last_write_time(path("a.parquet"));
-  std::ofstream(path("a.parquet"), std::ios::binary | std::ios::in) << "nothing";
-  fs::last_write_time(path("a.parquet"), time);
+  // The packed file answers, also for another length and scaling.
+  const auto made = fs::last_write_time(packed().front());
   EXPECT_EQ(read_all(*EventTable::open({path("a.parquet")}, requests(5))).columns, first.columns);
   EventTable::open({path("a.parquet")},
                    {{"particles", {2, 3}, {1, 1, 1}, {}}, {"features", {4}, {}, {}}, {"label", {}, {}, {}}});
-  EXPECT_EQ(packed().size(), 1U);
+  ASSERT_EQ(packed().size(), 1U);
+  EXPECT_EQ(fs::last_write_time(packed().front()), made);
+}
+
+// As tar and rsync -t put one in its place.
+TEST_F(PackedTableTest, AnotherFileOfTheSameSizeAndDateIsAnotherFile) {
+  const auto file = path("a.h5");
+  write_hdf5(file, make_events(30), 5);
+  const auto opened = EventTable::open({file}, requests(5));
+  const TableBatch before = read_all(*opened);
+  const auto time = fs::last_write_time(file);
+  write_hdf5(path("b.h5"), make_events(30, 1), 5);
+  ASSERT_EQ(fs::file_size(path("b.h5")), fs::file_size(file));
+  fs::rename(path("b.h5"), file);
+  fs::last_write_time(file, time);
+  EXPECT_TRUE(contains(message_of(ErrorCode::kData, [&] { read_all(*opened); }), "has changed since it was opened"));
+  const auto again = EventTable::open({file}, requests(5));
+  EXPECT_NE(read_all(*again).columns, before.columns);
+  EXPECT_EQ(again->files()[0].fingerprint, storage::fingerprint(file).content);
+  // The same content under the same date, of other attributes, does not end a training.
+  fs::permissions(file, fs::perms::owner_read | fs::perms::owner_write);
+  read_all(*again);
 }
 
 TEST_F(PackedTableTest, AChangedFileIsNoticedAndPackedAgain) {

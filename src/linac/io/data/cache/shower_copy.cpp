@@ -131,8 +131,7 @@ OriginalFile pack(const std::shared_ptr<const storage::Source>& source, ShowerPa
 
 std::filesystem::path packed(const std::shared_ptr<const storage::Source>& source) {
   storage::CachedCopy copy = copy_of(source->url());
-  const std::string version =
-      source->is_ranged() ? source->version() : fmt::format("{} {}", source->size(), source->state().mtime_ns);
+  const std::string version = source->is_ranged() ? source->version() : source->state().state();
   if (copy.known() && copy.known()->etag == version) return copy.file();
   log::info(fmt::format("[data] packing {} ({:.0f} MB) once", net::without_secrets(source->url()),
                         static_cast<double>(source->size()) / 1e6));

@@ -12,7 +12,8 @@ constexpr size_t kOpenFilesMax = 64;
 }  // namespace
 
 void OpenFiles::add(std::filesystem::path path, const ScannedFile& scanned) {
-  entries_.push_back({std::move(path), scanned.report.url, scanned.state, scanned.index, nullptr, 0});
+  entries_.push_back(
+      {std::move(path), scanned.report.url, scanned.state, scanned.report.fingerprint, scanned.index, nullptr, 0});
 }
 
 std::shared_ptr<const ShowerFile> OpenFiles::get(size_t i) const {
@@ -21,8 +22,7 @@ std::shared_ptr<const ShowerFile> OpenFiles::get(size_t i) const {
   entry.last_use = ++uses_;
   if (entry.file) return entry.file;
 
-  const storage::Fingerprint now = storage::quick_fingerprint(entry.path);
-  if (now.size != entry.state.size || now.mtime_ns != entry.state.mtime_ns) {
+  if (!storage::is_still(entry.path, entry.content, entry.state)) {
     throw data_error(
         fmt::format("[data] {}: the file has changed since it was checked; leave the files alone while they are used, "
                     "then start again",

@@ -24,6 +24,7 @@ class OpenFiles {
     std::filesystem::path path;
     std::string name;
     storage::Fingerprint state;
+    std::string content;  // XXH3
     FileIndex index;
     std::shared_ptr<const ShowerFile> file;
     uint64_t last_use = 0;

@@ -45,7 +45,7 @@ json identity_of(const storage::Source& source) {
   else if (source.is_remote())
     out["content"] = storage::fingerprint(*source.path()).content;  // the copy in the cache has a date of its own
   else
-    out["mtime_ns"] = source.state().mtime_ns;
+    out["state"] = source.state().state();
   return out;
 }
 

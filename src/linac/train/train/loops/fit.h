@@ -30,6 +30,7 @@ class FitLoop : public LoopSteps, public LoopData, public LoopWords {
   nlohmann::json data() const override;
   std::function<double()> read_share() const override;
   nlohmann::json notes() const override;
+  nlohmann::json model_notes() const;
   std::vector<job::OutputClasses> classes() const override;
   int64_t train_events() const override;
   std::optional<InputPlace> input_place() const override { return input_.place(); }

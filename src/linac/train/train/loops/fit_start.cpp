@@ -5,11 +5,11 @@
 #include <algorithm>
 
 #include "linac/base/base/error.h"
-#include "linac/io/storage/storage.h"
 #include "linac/model/graph/open_sizes.h"
 #include "linac/model/keras/archive.h"
 #include "linac/model/models/inclusive_classifier/networks.h"
 #include "linac/train/train/input/input.h"
+#include "linac/train/trained/chosen_model.h"
 #include "linac/train/trained/job_transform.h"
 #include "linac/train/trained/labelled_data.h"
 #include "linac/train/trained/open_inputs.h"
@@ -91,7 +91,7 @@ FitStart inclusive_classifier_start(const job::Job& job) {
 
 FitStart keras_start(const job::Job& job, const trained::KerasFile* read) {
   FitStart start{.settings = settings_of(job.train.fit)};
-  start.keras_file = storage::local_copy(job.model.as<job::KerasSettings>().file);
+  start.keras_file = trained::model_of_job(job.model.as<job::KerasSettings>().file);
   trained::KerasFile own;
   if (read == nullptr) own.model = keras::read_keras(start.keras_file);
   const trained::KerasFile& file = read == nullptr ? own : *read;
@@ -107,7 +107,7 @@ FitStart torchscript_start(const job::Job& job) {
   std::vector<std::pair<std::string, graph::Shape>> inputs;
   for (const job::DataColumn& input : job.data.inputs) inputs.emplace_back(input.name, input.shape);
   return of_foreign(job, models::ForeignModel::torchscript(
-                             storage::local_copy(job.model.as<job::TorchScriptSettings>().file), inputs));
+                             trained::model_of_job(job.model.as<job::TorchScriptSettings>().file), inputs));
 }
 
 FitStart plugin_start(const job::Job& job) {

@@ -55,6 +55,19 @@ std::string FitLoop::cost() const {
 nlohmann::json FitLoop::notes() const {
   nlohmann::json notes = nlohmann::json::object();
   for (const job::OutputClasses& output : classes()) notes["classes"][output.output] = output.classes;
+  notes["model"] = model_notes();
+  return notes;
+}
+
+// What whoever has the model must know to feed it, but for the job.
+nlohmann::json FitLoop::model_notes() const {
+  const std::vector<data::ColumnRequest> targets = this->targets();
+  nlohmann::json notes{{"inputs", trained::to_json(trained::input_columns(job_, model_.graph()))},
+                       {"targets", trained::to_json(targets)},
+                       {"event_weight", job_.data.event_weight},
+                       {"classes", targets.front().texts ? targets.front().texts->names : job_.data.classes}};
+  if (nlohmann::json split = input_.split_json(); !split.is_null()) notes["validation_split"] = std::move(split);
+  if (nlohmann::json made = input_.transform_json(); !made.is_null()) notes["transform"] = std::move(made);
   return notes;
 }
 
@@ -116,18 +129,11 @@ std::filesystem::path FitLoop::save_keras(const Network& network, const nlohmann
 }
 
 std::vector<std::string> FitLoop::hand_over(const TrainState& state, const RunFolder& folder) const {
-  const graph::Graph& graph = model_.graph();
   const Network& network = state.networks[kModel];
-  const std::vector<data::ColumnRequest> targets = this->targets();
   job::Job job = job_;
   job.workers = 1;  // any number of them writes the same file
-  nlohmann::json notes{{"job", job::to_yaml(job)},
-                       {"inputs", trained::to_json(trained::input_columns(job_, graph))},
-                       {"targets", trained::to_json(targets)},
-                       {"event_weight", job_.data.event_weight},
-                       {"classes", targets.front().texts ? targets.front().texts->names : job_.data.classes}};
-  if (nlohmann::json split = input_.split_json(); !split.is_null()) notes["validation_split"] = std::move(split);
-  if (nlohmann::json made = input_.transform_json(); !made.is_null()) notes["transform"] = std::move(made);
+  nlohmann::json notes = model_notes();
+  notes["job"] = job::to_yaml(job);
   const auto path = foreign_ ? trained::save_trained(*foreign_, network, notes, folder.models())
                              : save_keras(network, notes, folder.models());
   std::vector<std::string> lines{fmt::format("model        {}", folder.shown(path))};

@@ -32,7 +32,8 @@ fs::path incoming(const RunFolder& folder) {
 }
 
 std::vector<Entry> files_of_record(const RunFolder& folder) {
-  std::vector<fs::path> paths{folder.metrics(), trained::best_checkpoint(folder.checkpoints())};
+  std::vector<fs::path> paths = trained::chosen_checkpoints(folder.checkpoints());
+  paths.push_back(folder.metrics());
   std::error_code none;
   for (const auto& entry : fs::recursive_directory_iterator(folder.tensorboard(), none)) paths.push_back(entry.path());
   std::vector<Entry> entries;
@@ -50,7 +51,8 @@ bool is_of_record(const RunFolder& folder, const std::string& name) {
   if (path.generic_string() != name || path.is_absolute() || name.starts_with("..")) return false;
   const fs::path whole = folder.root() / path;
   const fs::path curves = folder.tensorboard().lexically_relative(folder.root());
-  return whole == folder.metrics() || whole == trained::best_checkpoint(folder.checkpoints()) ||
+  const std::vector<fs::path> chosen = trained::chosen_checkpoints(folder.checkpoints());
+  return whole == folder.metrics() || std::find(chosen.begin(), chosen.end(), whole) != chosen.end() ||
          *path.begin() == *curves.begin();
 }
 
@@ -134,8 +136,10 @@ void receive_record(comm::Group& group, int from, const RunFolder& folder) {
     receive_file(group, from, beside / entry.name, entry.bytes);
     bytes += entry.bytes;
   }
-  for (const fs::path& path : {folder.tensorboard(), trained::best_checkpoint(folder.checkpoints()), folder.metrics()})
-    move_over(beside / path.lexically_relative(folder.root()), path);
+  std::vector<fs::path> paths = trained::chosen_checkpoints(folder.checkpoints());
+  paths.insert(paths.begin(), folder.tensorboard());
+  paths.push_back(folder.metrics());
+  for (const fs::path& path : paths) move_over(beside / path.lexically_relative(folder.root()), path);
   fs::remove_all(beside, ignored);
   log::info(fmt::format("{}: the record of the run has come from rank {} ({:.1f} MB)", folder.root().string(), from,
                         static_cast<double>(bytes) / 1e6));

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "linac/base/base/atomic_file.h"
@@ -23,6 +24,38 @@ void tell_of_processor(const nlohmann::json& notes) {
   log::warn(
       "this processor computes other last bits than the one that wrote the checkpoint: the run goes on, and ends as "
       "it would have there but for rounding");
+}
+
+// Those of run.json, in the run's last start, that are others now.
+std::string changed_files(const RunFolder& folder, const nlohmann::json& now, const std::string& role) {
+  const auto before = folder.summary();
+  std::vector<job::DataFile> then;
+  if (before && before->data.contains(role)) then = before->data.at(role);
+  const std::vector<job::DataFile> files = job::data_files_from(now)[role];
+  std::vector<std::string> changed;
+  for (size_t i = 0; i < std::max(files.size(), then.size()); ++i) {
+    if (i < files.size() && i < then.size() && files[i].fingerprint == then[i].fingerprint) continue;
+    changed.push_back(i < files.size() ? files[i].url : then[i].url);
+  }
+  if (changed.empty() || then.empty()) return fmt::format("data.{}", role);
+  const size_t others = changed.size() - 1;
+  return fmt::format("data.{}, {}{},", role, changed.front(),
+                     others == 0 ? "" : fmt::format(" and {}", plural(static_cast<int64_t>(others), "other")));
+}
+
+// What trained the run before this start, and until which step, by the run.json of then.
+std::vector<job::FormerData> former_data(const RunFolder& folder, const nlohmann::json& now, int64_t global_step) {
+  const auto before = folder.summary();
+  if (!before || global_step == 0) return {};
+  std::vector<job::FormerData> former = before->former_data.value_or(std::vector<job::FormerData>());
+  const auto contents = [](const job::DataFiles& data) {
+    std::map<std::string, std::vector<std::string>> all;
+    for (const auto& [role, files] : data)
+      for (const job::DataFile& file : files) all[role].push_back(file.fingerprint);
+    return all;
+  };
+  if (contents(before->data) != contents(job::data_files_from(now))) former.push_back({global_step, before->data});
+  return former;
 }
 
 // The last step and the last epoch are known without a record.
@@ -94,13 +127,24 @@ void RecordKeeper::load_newest(TrainState& state) {
   if (loaded) {
     const nlohmann::json notes = notes_of(loaded->bytes, loaded->path.string());
     need_same_classes(notes);
+    need_same_data(notes);
     tell_of_processor(notes);
     saved_step_ = state.global_step;
+    value_best(state);
     log::info(fmt::format("resuming from {}: epoch {}, step {}", loaded->path.string(), state.epoch + 1, state.step));
   } else {
     log::info("nothing to resume from: starting at the first step");
     state = loop_.steps->initial_state();
   }
+}
+
+// This start may name another measure: what is better than the best checkpoint follows from that.
+void RecordKeeper::value_best(TrainState& state) const {
+  const auto best = std::find_if(state.history.begin(), state.history.end(),
+                                 [&](const EpochRecord& record) { return record.epoch == state.best_epoch; });
+  if (best == state.history.end()) return;
+  state.best_value = monitored(*best, job_.checkpoint.best_by, loop_.words->loss_name());
+  if (!std::isfinite(state.best_value)) state.best_epoch = -1;
 }
 
 // The outputs of the checkpoint stand for certain texts of the files.
@@ -112,6 +156,24 @@ void RecordKeeper::need_same_classes(const nlohmann::json& notes) const {
       fmt::format("[train] --resume: the classes of the run are {}, those of the files now {}; resume with the files "
                   "of the run, or start a new run with another --out",
                   then.dump(), now.dump()));
+}
+
+// By the checkpoint: run.json may be lost. It says which file it is.
+void RecordKeeper::need_same_data(const nlohmann::json& notes) const {
+  const auto then = notes.value("data", nlohmann::json::object());  // of an older version empty
+  for (const auto& [role, digest] : then.items()) {
+    if (settings_.data_digests.value(role, digest) == digest) continue;
+    const std::string what = role == "scaling" ? fmt::format("data.scaling, {},", job_.data.scaling)
+                                               : changed_files(*folder_, loop_.data->data(), role);
+    if (settings_.accept_data) {
+      log::warn(fmt::format("{} has changed since the run's last start, and --accept-data goes on with it", what));
+      continue;
+    }
+    throw data_error(fmt::format(
+        "[train] {} has changed since the run's last start: its state was trained with another content. Put "
+        "that back, start a new run with another --out, or go on with what is there now: --accept-data",
+        what));
+  }
 }
 
 void RecordKeeper::complete_folders(const TrainState& state, const LastStep& last) {
@@ -139,7 +201,7 @@ void RecordKeeper::take_over(bool founding, const TrainState& state, const LastS
     if (!written_ || copied_) written_ = folder_->cut_metrics(state.global_step, state.epoch);
     const RunFolder::Written written = *std::exchange(written_, std::nullopt);
     reporter_.emplace(job_, *folder_, *loop_.data, *loop_.words, steps_per_epoch_, group_.size(), settings_.concurrency,
-                      state, tells());
+                      state, tells(), former_data(*folder_, loop_.data->data(), state.global_step));
     drawn_->take();  // of what it had kept before
     last_save_ = Clock::now();
     if (copied_) save(state);
@@ -176,7 +238,7 @@ void RecordKeeper::epoch(const TrainState& state, const EpochRecord& record,
   const InputTime input{waited - std::exchange(waited_before_, waited),
                         std::exchange(is_first_epoch_, false) ? std::optional(loop_.data->opened_s()) : std::nullopt};
   if (!writes()) return;
-  if (save) this->save(state, best);
+  if (save || restored(state) == record.epoch) this->save(state, best);
   const PhaseClock::Scope time(clock_, TimePhase::kReport);
   reporter_->epoch(state, record, input, signs_of_collapse);
   if (!record.test.empty()) draw(state);
@@ -225,7 +287,13 @@ bool RecordKeeper::due_by_time() const {
 void RecordKeeper::save(const TrainState& state, bool best) {
   if (!writes()) return;
   const PhaseClock::Scope time(clock_, TimePhase::kCheckpoint);
-  writer_->save(state, reporter_->provenance(), best ? CheckpointWriter::Mark::kBest : CheckpointWriter::Mark::kNone);
+  using Mark = CheckpointWriter::Mark;
+  const bool hands_over = is_at_epoch(state) && restored(state) == state.history.back().epoch &&
+                          !restores_best(job_, loop_.words->loss_name());
+  const Mark other = hands_over ? Mark::kRestored : Mark::kNone;
+  nlohmann::json notes = reporter_->provenance();
+  notes["data"] = settings_.data_digests;
+  writer_->save(state, std::move(notes), !best ? other : hands_over ? Mark::kBestAndRestored : Mark::kBest);
   saved_step_ = state.global_step;
   last_save_ = Clock::now();
 }
@@ -269,25 +337,36 @@ void RecordKeeper::failed(const TrainState& state, const Error& error) {
   reporter_->failed(state, clock_, group_, error);
 }
 
+std::optional<int64_t> RecordKeeper::restored(const TrainState& state) const {
+  const job::EarlyStopping& settings = job_.train.early_stopping;
+  if (!settings.restore_best) return std::nullopt;
+  return restored_epoch(settings, state.history, loop_.words->loss_name());
+}
+
 // The best epoch's networks if the job wants them, else the last ones.
 TrainState RecordKeeper::handed_over(const TrainState& state) {
   TrainState last = state;
-  if (job_.train.early_stopping.restore_best && state.best_epoch >= 0) {
-    const std::filesystem::path best = writer_->store().best();
-    decode(read_file(best), best.string(), last);
+  if (restored(state)) {
+    const std::filesystem::path folder = writer_->store().folder();
+    const std::filesystem::path file = restores_best(job_, loop_.words->loss_name())
+                                           ? trained::best_checkpoint(folder)
+                                           : trained::restored_checkpoint(folder);
+    decode(read_file(file), file.string(), last);
   }
   return last;
 }
 
 void RecordKeeper::tell_of_early_stop(const TrainState& state) const {
   const job::EarlyStopping& settings = job_.train.early_stopping;
-  if (!stopped_early(settings, state.history, loop_.words->loss_name())) return;
-  const bool restored = settings.restore_best && state.best_epoch >= 0;
-  log::info(fmt::format(
-      "stopped early after epoch {}: {} was no better in {}; the weights handed over are those of "
-      "epoch {}{}",
-      state.epoch, settings.monitor, plural(settings.patience, "epoch"), restored ? state.best_epoch + 1 : state.epoch,
-      restored ? fmt::format(", the best in {}", job_.checkpoint.best_by) : ", the last"));
+  const bool stopped = stopped_early(settings, state.history, loop_.words->loss_name());
+  const auto restored = this->restored(state);
+  if (!stopped && !restored) return;
+  log::info(fmt::format("{}the weights handed over are those of epoch {}{}",
+                        stopped ? fmt::format("stopped early after epoch {}: {} was no better in {}; ", state.epoch,
+                                              settings.monitor, plural(std::max(1, settings.patience), "epoch"))
+                                : "",
+                        restored ? *restored + 1 : state.epoch,
+                        restored ? fmt::format(", the best in {}", settings.monitor) : ", the last"));
 }
 
 }  // namespace linac::train

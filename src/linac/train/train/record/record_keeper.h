@@ -34,6 +34,8 @@ class RecordKeeper {
   struct Settings {
     std::filesystem::path folder, started_in;  // see TrainingOptions
     std::string name{};                        // likewise
+    nlohmann::json data_digests{};             // agreement.h: of the files that are there now
+    bool accept_data = false;                  // they may be others than those of the state that is gone on with
     int concurrency = 1;
   };
   using LastStep = std::optional<StepRecord>;
@@ -60,7 +62,8 @@ class RecordKeeper {
 
   void step(const StepRecord& record);
   void announce_test(const TrainState& state);
-  /// `state` stands behind the epoch of `record`; saves it if `save`, as the best one if `best`.
+  /// `state` stands behind the epoch of `record`; saves it if `save`, as the best one if `best`. An epoch that may be
+  /// handed over is saved in any case.
   void epoch(const TrainState& state, const EpochRecord& record, const std::vector<std::string>& signs_of_collapse,
              bool save, bool best);
   void rolled_back(const TrainState& state, const std::string& what, const std::string& where);
@@ -92,8 +95,12 @@ class RecordKeeper {
   void open_folder();
   void open_own_folder(Start start);
   void load_newest(TrainState& state);
+  void value_best(TrainState& state) const;
   void need_same_classes(const nlohmann::json& notes) const;
+  void need_same_data(const nlohmann::json& notes) const;
   Holds holds(const TrainState& state, const LastStep& last);
+  // The epoch whose networks are handed over, where that is not the last one by what the job says.
+  std::optional<int64_t> restored(const TrainState& state) const;
   TrainState handed_over(const TrainState& state);
   void tell_of_early_stop(const TrainState& state) const;
   void write_summary(const TrainState& state);

@@ -10,6 +10,7 @@
 #include "linac/base/base/host.h"
 #include "linac/base/base/log.h"
 #include "linac/base/base/plural.h"
+#include "linac/base/base/shell_word.h"
 #include "linac/base/base/version.h"
 #include "linac/base/job/metric_names.h"
 #include "linac/model/kernels/isa.h"
@@ -66,7 +67,8 @@ StepRecord StepRecord::decoded(const std::string& text) {
 }
 
 Reporter::Reporter(const job::Job& job, RunFolder& folder, const LoopData& data, const LoopWords& words,
-                   int64_t steps_per_epoch, int workers, int concurrency, const TrainState& state, bool aloud)
+                   int64_t steps_per_epoch, int workers, int concurrency, const TrainState& state, bool aloud,
+                   std::vector<job::FormerData> former_data)
     : job_(job),
       folder_(folder),
       data_(data),
@@ -75,6 +77,7 @@ Reporter::Reporter(const job::Job& job, RunFolder& folder, const LoopData& data,
       workers_(workers),
       concurrency_(concurrency),
       aloud_(aloud),
+      former_data_(std::move(former_data)),
       first_step_(state.global_step),
       started_(utc_now()),
       begin_(Clock::now()),
@@ -278,6 +281,7 @@ job::RunSummary Reporter::summary(const TrainState& state, job::RunStatus status
   run.replicas_side_by_side = concurrency_;
   run.seed = job_.train.seed;
   run.data = job::data_files_from(data_.data());
+  if (!former_data_.empty()) run.former_data = former_data_;
   if (auto classes = data_.classes(); !classes.empty()) run.classes = std::move(classes);
   run.first_step_of_this_start = first_step_;
   run.global_step = state.global_step;
@@ -294,13 +298,18 @@ void Reporter::finish(const TrainState& state, const TrainState& final,
   if (aloud_)
     progress_.finish(fmt::format("{} in {}", plural(state.global_step - first_step_, "step"),
                                  format_duration(seconds_since(begin_))));
-  const std::vector<std::string> hints = words_.hand_over(final, folder_);
+  std::vector<std::string> hints = words_.hand_over(final, folder_);
   events_.session_end(EventFileWriter::Outcome::kSuccess);
   events_.flush();
   job::RunSummary run = summary(state, job::RunStatus::kSucceeded);
   run.time_by_worker = workers;
+  run.handed_over_epoch = final.epoch;
   folder_.write_run_json(run);
   end(state, run);
+  if (state.best_epoch >= 0 && state.best_epoch + 1 != final.epoch) {
+    hints.push_back(fmt::format("best         epoch {} in {}: --model {}@best", state.best_epoch + 1,
+                                job_.checkpoint.best_by, shell_word(folder_.shown(folder_.root()))));
+  }
   if (aloud_) print_summary(state, workers, hints);
 }
 

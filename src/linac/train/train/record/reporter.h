@@ -44,7 +44,8 @@ class Reporter {
   /// `state` is where the run starts (a resume continues the record there). `aloud`: tells people on the terminal and
   /// in the log as well. Borrows job, folder, data and words.
   Reporter(const job::Job& job, RunFolder& folder, const LoopData& data, const LoopWords& words,
-           int64_t steps_per_epoch, int workers, int concurrency, const TrainState& state, bool aloud);
+           int64_t steps_per_epoch, int workers, int concurrency, const TrainState& state, bool aloud,
+           std::vector<job::FormerData> former_data = {});
 
   void speak(bool aloud) { aloud_ = aloud; }
   /// What was reported is in the files from here on.
@@ -92,6 +93,7 @@ class Reporter {
   int64_t steps_per_epoch_;
   int workers_, concurrency_;
   bool aloud_;
+  const std::vector<job::FormerData> former_data_;
   int64_t first_step_;
   std::string started_;
   std::chrono::steady_clock::time_point begin_, epoch_begin_, accounts_written_;

@@ -67,11 +67,14 @@ void branch_off(const job::Job& job, const std::filesystem::path& from, const st
     weights::decode_tensors(bytes, file.string());  // or the new folder begins with what nobody can read
     return bytes;
   };
-  const std::filesystem::path newest = checkpoints.back(), best = trained::best_checkpoint(source.checkpoints());
-  const std::string state = whole(newest), best_state = std::filesystem::exists(best) ? whole(best) : "";
+  std::vector<std::filesystem::path> files = trained::chosen_checkpoints(source.checkpoints());
+  std::erase_if(files, [](const std::filesystem::path& file) { return !std::filesystem::exists(file); });
+  files.push_back(checkpoints.back());  // last: whoever finds it finds those that its state speaks of
+  std::vector<std::string> contents;
+  for (const std::filesystem::path& file : files) contents.push_back(whole(file));
   make_folder(folder.checkpoints());
-  if (!best_state.empty()) write_file_atomically(folder.checkpoints() / best.filename(), best_state);
-  write_file_atomically(folder.checkpoints() / newest.filename(), state);
+  for (size_t i = 0; i < files.size(); ++i)
+    write_file_atomically(folder.checkpoints() / files[i].filename(), contents[i]);
 }
 
 }  // namespace linac::train

@@ -40,7 +40,8 @@ Worker worker_of(const RunStart& start, const RunPlace& place) {
                       .start = goes_on(start) ? Start::kResume : Start::kFresh,
                       .joins = !start.join.empty(),
                       .started_in = started_in(start),
-                      .name = place.name()},
+                      .name = place.name(),
+                      .accept_data = start.accept_data},
           .listen = start.listen};
 }
 
@@ -76,6 +77,7 @@ int start_workers(const RunStart& start, const job::Job& job, const RunPlace& pl
   const std::string folder = place.folder().string();
   std::vector<std::string> arguments{"linac", "train", start.job, "--out", folder, "--launched"};
   if (goes_on(start)) arguments.push_back("--resume");
+  if (start.accept_data) arguments.push_back("--accept-data");
   if (!place.url().empty()) arguments.insert(arguments.end(), {"--mirrored", place.url()});
   arguments.insert(arguments.end(), {"--workers", start.workers.empty() ? std::to_string(job.workers) : start.workers});
   if (!start.listen.empty()) arguments.insert(arguments.end(), {"--listen", start.listen});
@@ -154,6 +156,8 @@ std::vector<std::string> job_overrides(const RunStart& start) {
 
 int start_run(const RunStart& start, const comm::Rendezvous& rendezvous, trained::CompiledJob whole,
               const KeepTrack& keep_track) {
+  if (start.accept_data && !goes_on(start))
+    throw user_error("[train] --accept-data is for a run that goes on: add --resume or --branch, or leave it out");
   if (!start.join.empty()) {
     join(start, rendezvous, std::move(whole));
     return 0;

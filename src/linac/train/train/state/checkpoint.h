@@ -26,6 +26,8 @@ class CheckpointStore {
                              const std::function<void()>& synced = piece_is_done);
   /// Writes the best one: best.safetensors, which pruning leaves alone.
   void mark_best(const Tell& tell, const std::function<void()>& synced = piece_is_done);
+  /// Likewise the one that is handed over: trained::restored_checkpoint().
+  void mark_restored(const Tell& tell, const std::function<void()>& synced = piece_is_done);
   /// Removes what was half written when its writer was killed. While nobody else writes there.
   void remove_remains();
 
@@ -41,6 +43,7 @@ class CheckpointStore {
   /// Paths from oldest to newest.
   std::vector<std::filesystem::path> list() const;
   std::filesystem::path best() const { return folder_ / "best.safetensors"; }
+  const std::filesystem::path& folder() const { return folder_; }
 
  private:
   void set_aside(const std::filesystem::path& path, const std::string& why);

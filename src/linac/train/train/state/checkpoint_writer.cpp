@@ -154,7 +154,8 @@ void CheckpointWriter::write_checkpoint() {
   };
   // The best one first: whoever finds the checkpoint of a step, after a kill or in a copy that is made meanwhile, finds
   // the best one that its state speaks of, or a later one.
-  if (mark_ == Mark::kBest) store_.mark_best(tell, synced);
+  if (mark_ == Mark::kBest || mark_ == Mark::kBestAndRestored) store_.mark_best(tell, synced);
+  if (mark_ == Mark::kRestored || mark_ == Mark::kBestAndRestored) store_.mark_restored(tell, synced);
   store_.save(copy_.global_step, tell, synced);
 }
 

@@ -23,7 +23,8 @@ namespace linac::train {
 
 class CheckpointWriter {
  public:
-  enum class Mark { kNone, kBest };
+  /// As what else a checkpoint is written: as the best one, as the one that is handed over, as both.
+  enum class Mark { kNone, kBest, kRestored, kBestAndRestored };
   /// `told` is called by the thread: what it writes, again whenever it has come further; empty when it has nothing to
   /// write any more.
   using Told = std::function<void(const char* what)>;
