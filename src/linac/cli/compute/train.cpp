@@ -62,7 +62,7 @@ void add_train_verb(CLI::App& app) {
       ->check(CLI::ExistingDirectory)
       ->excludes("--resume");
   verb->add_flag("--take-over", options->run.take_over,
-                 "go on with a run at s3:// although another process seems to work on it, which stops then");
+                 "go on with a run although another process seems to work on it, which stops then");
   verb->add_option("--set", options->run.overrides, "override a setting of the job: key=value, e.g. train.epochs=5")
       ->type_size(1)
       ->allow_extra_args(false);
@@ -74,6 +74,7 @@ void add_train_verb(CLI::App& app) {
   verb->add_option("--experiment", options->experiment, "put the run there; made if there is none")->needs(track);
   verb->add_flag("--launched", options->run.launched, "this process was started by linac train --workers")->group("");
   verb->add_option("--mirrored", options->run.mirrored, "where that keeps the folder")->group("");
+  verb->add_option("--claim", options->run.claim, "by which that has claimed the folder")->group("");
   verb->footer(
       "Examples:\n"
       "  linac train examples/demo.yaml --workers 2\n"

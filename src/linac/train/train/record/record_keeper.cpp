@@ -39,10 +39,12 @@ RecordKeeper::RecordKeeper(const job::Job& job, comm::Group& group, const Loop& 
       loop_(loop),
       clock_(clock),
       steps_per_epoch_(steps_per_epoch),
-      settings_(std::move(settings)) {}
+      settings_(std::move(settings)),
+      fence_(settings_.folder, settings_.claim) {}
 
 void RecordKeeper::open_folder() {
   folder_.emplace(settings_.folder, settings_.started_in, settings_.name);
+  folder_->set_check([this] { fence_.check(); });
   if (!writer_) {
     writer_ = std::make_unique<CheckpointWriter>(CheckpointStore(folder_->checkpoints(), job_.checkpoint.keep),
                                                  [this](const char* what) { group_.mark_file(what); });
@@ -51,12 +53,31 @@ void RecordKeeper::open_folder() {
 
 // --- views ----------------------------------------------------------------------------------------------------------
 
+void RecordKeeper::share_claim(int root) {
+  std::string claim = fence_.claim();
+  if (group_.rank() == root && claim.empty()) claim = storage::draw_claim_token();
+  broadcast_bytes(group_, claim, root);
+  if (fence_.claim().empty()) fence_.share(claim);
+}
+
 void RecordKeeper::enter_view(bool behind) {
   keeps_ = keeps_record(group_.view(), group_.rank());
   if (writer_ && !keeps_) writer_->give_up();
-  if (!keeps_ || behind) reporter_.reset();
+  const auto first = std::exchange(was_in_view_, true) ? RecordFence::First::kNo : RecordFence::First::kYes;
+  const bool others_wrote = keeps_ && fence_.enter(group_.view().number, first);
+  if (!keeps_ || behind || others_wrote) reporter_.reset();
+  if (keeps_ && !reporter_) clear_desk(others_wrote);
   written_.reset();
   copied_ = false;
+}
+
+// What this worker had begun to write before ends or is given up; what others had begun is not there any more when they
+// rename it.
+void RecordKeeper::clear_desk(bool others_wrote) {
+  if (writer_) others_wrote ? writer_->give_up() : writer_->wait();
+  const RunFolder folder(settings_.folder);
+  for (const auto& in : {folder.root(), folder.checkpoints(), folder.images(), folder.models()})
+    fence_.files().remove_remains(in);
 }
 
 int RecordKeeper::find_start(Start start, TrainState& state) {
@@ -131,7 +152,8 @@ Holds RecordKeeper::holds(const TrainState& state, const LastStep& last) {
   return steps && epochs ? Holds::kAll : Holds::kPart;
 }
 
-void RecordKeeper::take_over(bool founding, const TrainState& state, const LastStep& last) {
+void RecordKeeper::take_over(bool founding, const TrainState& state, const LastStep& last,
+                             const std::optional<TrainState>& best) {
   if (keeps_ && !reporter_) {
     open_folder();
     wait();  // of what this worker had kept before
@@ -147,9 +169,48 @@ void RecordKeeper::take_over(bool founding, const TrainState& state, const LastS
       if (last && last->global_step > written.step) reporter_->step(*last);
       if (is_at_epoch(state) && state.history.back().epoch > written.epoch)
         epoch(state, state.history.back(), {}, true, state.best_epoch == state.history.back().epoch);
+      else if (!state.history.empty() && !state.history.back().test.empty())
+        draw(state);
     }
+    complete_best(state, best);
   }
   if (reporter_) reporter_->speak(tells());
+}
+
+// What it is the best of; nothing if it is not there, or cannot be read.
+std::optional<BestMark> RecordKeeper::best_there() {
+  const std::filesystem::path path = writer_->store().best();
+  if (!std::filesystem::exists(path)) return std::nullopt;
+  try {
+    return best_in(read_file(path), path.string());
+  } catch (const Error& error) {
+    log::warn(error.what());
+    return std::nullopt;
+  }
+}
+
+// Who kept the record before may have been lost while it wrote the best one, or before.
+void RecordKeeper::complete_best(const TrainState& state, const std::optional<TrainState>& kept) {
+  const BestMark wanted{state.best_epoch, state.best_value};
+  if (wanted.epoch < 0 || best_there() == wanted) return;
+  const auto is_wanted = [&](const TrainState& one) {
+    return one.step == 0 && !one.history.empty() && one.history.back().epoch == wanted.epoch &&
+           BestMark{one.best_epoch, one.best_value} == wanted;
+  };
+  if (is_wanted(state)) return writer_->save_best(state, reporter_->provenance());
+  if (kept && is_wanted(*kept)) return writer_->save_best(*kept, reporter_->provenance());
+  CheckpointStore& store = writer_->store();
+  for (const auto& path : store.list()) {
+    try {
+      if (best_in(read_file(path), path.string()) != wanted) continue;
+    } catch (const Error& error) {
+      log::warn(error.what());
+      continue;
+    }
+    return store.mark_best(path);
+  }
+  log::warn(fmt::format("{}: not the best epoch, which is {}, and no checkpoint has that one any more",
+                        store.best().string(), wanted.epoch + 1));
 }
 
 void RecordKeeper::view(const TrainState& state, const std::string& why, double without_view_s) {
@@ -250,6 +311,19 @@ bool RecordKeeper::has_checkpoint() const {
 
 void RecordKeeper::finish(const TrainState& state, const std::vector<job::WorkerAccount>& workers) {
   if (!writes() || std::exchange(closed_, true)) return;
+  try {
+    close(state, workers);
+  } catch (const Error& error) {
+    // Another one does it; this one has nothing left to write, unless its turn comes again.
+    if (error.code() == ErrorCode::kPeerLost) {
+      reporter_.reset();
+      closed_ = false;
+    }
+    throw;
+  }
+}
+
+void RecordKeeper::close(const TrainState& state, const std::vector<job::WorkerAccount>& workers) {
   // A run cut short by max_steps ends between two checkpoints.
   if (saved_step_ != state.global_step) save(state);
   wait();
@@ -275,6 +349,14 @@ TrainState RecordKeeper::handed_over(const TrainState& state) {
   if (job_.train.early_stopping.restore_best && state.best_epoch >= 0) {
     const std::filesystem::path best = writer_->store().best();
     decode(read_file(best), best.string(), last);
+    if (last.best_epoch != state.best_epoch || last.best_value != state.best_value) {
+      throw data_error(
+          fmt::format("[train] {}: of epoch {} ({} = {:.6g}), and the best is epoch {} ({:.6g}), which is lost; "
+                      "--resume with train.early_stopping.restore_best=false hands over the last epoch, a new run with "
+                      "another --out the best",
+                      best.string(), last.best_epoch + 1, job_.checkpoint.best_by, last.best_value,
+                      state.best_epoch + 1, state.best_value));
+    }
   }
   return last;
 }

@@ -26,6 +26,10 @@ void CheckpointStore::mark_best(const Tell& tell, const std::function<void()>& s
   write_file_atomically(trained::best_checkpoint(folder_), tell, synced);
 }
 
+void CheckpointStore::mark_best(const std::filesystem::path& checkpoint) {
+  write_file_atomically(best(), read_file(checkpoint));
+}
+
 void CheckpointStore::remove_remains() {
   std::error_code ignored;
   for (const auto& entry : std::filesystem::directory_iterator(folder_, ignored)) {

@@ -26,6 +26,8 @@ class CheckpointStore {
                              const std::function<void()>& synced = piece_is_done);
   /// Writes the best one: best.safetensors, which pruning leaves alone.
   void mark_best(const Tell& tell, const std::function<void()>& synced = piece_is_done);
+  /// The same with the bytes of a checkpoint of the folder.
+  void mark_best(const std::filesystem::path& checkpoint);
   /// Removes what was half written when its writer was killed. While nobody else writes there.
   void remove_remains();
 

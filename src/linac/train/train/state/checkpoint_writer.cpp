@@ -3,6 +3,7 @@
 #include <string_view>
 #include <utility>
 
+#include "linac/base/base/error.h"
 #include "linac/base/base/log.h"
 
 namespace linac::train {
@@ -44,6 +45,11 @@ void CheckpointWriter::save(const TrainState& state, nlohmann::json notes, Mark 
     checkpoint_due_ = true;
   }
   changed_.notify_all();
+}
+
+void CheckpointWriter::save_best(const TrainState& state, nlohmann::json notes) {
+  save(state, std::move(notes), Mark::kBestAlone);
+  wait();
 }
 
 void CheckpointWriter::follow(const char* what, std::function<void()> write) {
@@ -126,6 +132,9 @@ void CheckpointWriter::run() {
     try {
       checkpoint ? write_checkpoint() : small.write();
     } catch (const GivenUp&) {
+    } catch (const Error& error) {
+      // Another one's turn: it writes what is to be written, and the training hears of it by the group.
+      if (error.code() != ErrorCode::kPeerLost) failure = std::current_exception();
     } catch (...) {
       failure = std::current_exception();
     }
@@ -152,10 +161,10 @@ void CheckpointWriter::write_checkpoint() {
     told_(kCheckpoint);
     go_on();
   };
-  // The best one first: whoever finds the checkpoint of a step, after a kill or in a copy that is made meanwhile, finds
-  // the best one that its state speaks of, or a later one.
-  if (mark_ == Mark::kBest) store_.mark_best(tell, synced);
-  store_.save(copy_.global_step, tell, synced);
+  // The best one comes second: whoever finds a checkpoint of its state, after a kill or in a copy that is made
+  // meanwhile, and an older best one, makes the best one of it (RecordKeeper).
+  if (mark_ != Mark::kBestAlone) store_.save(copy_.global_step, tell, synced);
+  if (mark_ != Mark::kNone) store_.mark_best(tell, synced);
 }
 
 }  // namespace linac::train

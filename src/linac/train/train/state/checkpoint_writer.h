@@ -5,7 +5,8 @@
 // At most one checkpoint is under way. A further one waits for it: so each that the job asks for is written, memory
 // holds one copy, and a disk that is slower than the job slows the training down instead of falling behind.
 //
-// Used by one thread. What the other thread could not write is thrown by the next call here, once.
+// Used by one thread. What the other thread could not write is thrown by the next call here, once; but for what another
+// worker writes by now (record/record_fence.h).
 
 #include <condition_variable>
 #include <cstdint>
@@ -23,7 +24,7 @@ namespace linac::train {
 
 class CheckpointWriter {
  public:
-  enum class Mark { kNone, kBest };
+  enum class Mark { kNone, kBest, kBestAlone };
   /// `told` is called by the thread: what it writes, again whenever it has come further; empty when it has nothing to
   /// write any more.
   using Told = std::function<void(const char* what)>;
@@ -36,6 +37,8 @@ class CheckpointWriter {
 
   /// Returns once the state has been copied. `notes`: see encode().
   void save(const TrainState& state, nlohmann::json notes, Mark mark);
+  /// Writes the best checkpoint again, which another worker did not come to write. Returns when it is on the disk.
+  void save_best(const TrainState& state, nlohmann::json notes);
   /// Writes a small file once the checkpoint before it is on the disk. Of several that wait and are the same `what`,
   /// the last alone. `what`: for Told, a literal.
   void follow(const char* what, std::function<void()> write);

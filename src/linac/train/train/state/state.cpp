@@ -128,8 +128,7 @@ void set_position(const std::string& text, const std::string& where, TrainState&
     set_from(position, where, state);
     state.exchange = {};
     const nlohmann::json shared = position.value("exchange", nlohmann::json::object());
-    for (const auto& [name, size] : shared.items())
-      state.exchange.shared[name].resize(size.get<size_t>());
+    for (const auto& [name, size] : shared.items()) state.exchange.shared[name].resize(size.get<size_t>());
   } catch (const nlohmann::json::exception& error) {
     throw data_error(fmt::format("[checkpoint] {}: not the position of a training ({})", where, error.what()));
   }
@@ -149,6 +148,13 @@ std::vector<std::span<float>> values_of(ExchangeState::Values& values) {
   std::vector<std::span<float>> spans;
   for (auto& [name, one] : values) spans.emplace_back(one);
   return spans;
+}
+
+std::optional<BestMark> best_in(std::string_view bytes, const std::string& where) {
+  TrainState state;
+  set_from(weights::decode_tensors(bytes, where).meta, where, state);
+  const bool is_best = state.step == 0 && !state.history.empty() && state.history.back().epoch == state.best_epoch;
+  return is_best ? std::optional(BestMark{state.best_epoch, state.best_value}) : std::nullopt;
 }
 
 nlohmann::json notes_of(std::string_view bytes, const std::string& where) {

@@ -68,6 +68,15 @@ void set_position(const std::string& text, const std::string& where, TrainState&
 std::vector<std::span<float>> values_of(std::vector<Network>& networks);
 std::vector<std::span<float>> values_of(ExchangeState::Values& values);
 
+/// The best epoch as a state knows it, and its value.
+struct BestMark {
+  int64_t epoch = -1;
+  double value = 0;
+  bool operator==(const BestMark&) const = default;
+};
+/// Whether the file is the state at the end of an epoch that was the best by then: which. Data error as decode().
+std::optional<BestMark> best_in(std::string_view bytes, const std::string& where);
+
 /// That `extra`. Data error as decode().
 nlohmann::json notes_of(std::string_view bytes, const std::string& where);
 
