@@ -22,6 +22,40 @@ TINY = {**runs.SMALL, "train.replicas": 2, "train.steps_per_epoch": 2, "data.tes
 STEPS = 4  # of two epochs
 
 
+def claimed(root: pathlib.Path) -> None:
+    """Two processes in one folder: the second one is refused, whenever it comes, unless it is to take over."""
+    settings = {**CLASSIFIER, "train.epochs": 400}
+    short = {**CLASSIFIER, "train.epochs": 2}
+    for workers in ("1", "2"):
+        out = root / f"claimed-{workers}"
+        first = runs.start(out, settings, "--workers", workers)
+        runs.wait_for_steps(out, first, 2)
+        text = runs.run(out, settings, "--resume", "--workers", workers, status=2)
+        check(f"process {first.pid} on" in text and "--take-over" in text and first.poll() is None, f"{workers}: a second --resume is refused, and told who works there")
+        runs.kill_tree(first)
+        again = runs.start(out, settings, "--resume", "--workers", workers)
+        done = runs.steps_so_far(out)
+        runs.wait_for_steps(out, again, done + 2)
+        check(again.poll() is None, f"{workers}: kill -9 ends the claim at once")
+        third = runs.start(out, settings, "--resume", "--workers", workers, "--take-over")
+        check(again.wait(timeout=60) == 2, f"{workers}: who had the run ends with status 2")
+        check("was taken over by process" in pathlib.Path(f"{out}.log").read_text(), "and says why")
+        done = runs.steps_so_far(out)
+        runs.wait_for_steps(out, third, done + 2)
+        third.send_signal(signal.SIGTERM)
+        check(third.wait(timeout=60) == 75, f"{workers}: --take-over goes on")
+        steps = [line["global_step"] for line in runs.lines(out) if line["kind"] == "step"]
+        check(steps == list(range(1, len(steps) + 1)), "each step is in the record once")
+    out = root / "at-once"
+    both = [runs.start(out, short, "--workers", "1") for _ in range(2)]
+    check(sorted(one.wait(timeout=60) for one in both) == [0, 2], "of two that start at the same moment one is refused")
+    losses = runs.losses(out)
+    check(runs.lines(out)[-1]["status"] == "succeeded", "and the other one's record is whole")
+    both = [runs.start(out, short, "--workers", "1", "--resume") for _ in range(2)]
+    status = [one.wait(timeout=60) for one in both]
+    check(0 in status and set(status) <= {0, 2} and runs.losses(out) == losses, "two that resume a complete run at the same moment leave its record as it is")
+
+
 def collapse(root: pathlib.Path) -> None:
     wild = {**TINY, "train.optimizer.lr": "1e18"}
     text = runs.run(root / "collapse", wild, "--workers", "2", status=5)
@@ -220,6 +254,7 @@ def leaving(root: pathlib.Path) -> None:
 def main() -> None:
     with tempfile.TemporaryDirectory(prefix="linac-failure-") as folder:
         root = pathlib.Path(folder)
+        claimed(root)
         collapse(root)
         signalled(root)
         launchers(root)

@@ -68,6 +68,32 @@ def stuck(root: pathlib.Path, library: pathlib.Path, calm: pathlib.Path) -> None
     elastic.same_end(calm, case.out, "stuck disk")
 
 
+# Which has the highest loss: the first epoch is the best one, and nobody writes another.
+FIRST_IS_BEST = {**CLASSIFIER, "train.epochs": 4, "checkpoint.best_by": "loss", "checkpoint.best_mode": "max", "train.early_stopping.restore_best": "true",
+                 "train.early_stopping.mode": "max"}
+
+
+def lost_best(root: pathlib.Path, library: pathlib.Path) -> None:
+    """Rank 0 is killed, or halted for a while, in the midst of best.safetensors, while the others train on."""
+    calm = root / "first-best"
+    runs.run(calm, FIRST_IS_BEST, "--workers", "2")
+    for name, number in (("killed", signal.SIGKILL), ("halted", signal.SIGSTOP)):
+        case = Case(root, f"best-{name}", library, FIRST_IS_BEST, steps=1)
+        victim = case.members[0]
+        case.disk.write_text(f"{victim} best")
+        wait_for(lambda: list((case.out / "checkpoints").glob("best.*.tmp.*")), "the best checkpoint under way")
+        case.run.kill(victim, number)
+        case.noticed(victim, 10 * STALL_S)
+        case.disk.write_text("0 well")
+        if number == signal.SIGSTOP:
+            os.kill(victim, signal.SIGCONT)
+        check(case.run.end() == 0, f"a writer of the best checkpoint that is {name}: the run ends well")
+        for file in ("checkpoints/best.safetensors", "models/model.keras"):
+            check((case.out / file).read_bytes() == (calm / file).read_bytes(), f"and {file} is that of the undisturbed run, byte for byte")
+        check(not half_written(case.out), "nothing half written is left")
+        elastic.same_end(calm, case.out, f"best {name}")
+
+
 def half_written(out: pathlib.Path) -> list[pathlib.Path]:
     return list((out / "checkpoints").glob("*.tmp.*"))
 
@@ -117,8 +143,9 @@ def in_the_way(root: pathlib.Path) -> None:
     out = root / "in-the-way"
     process = runs.start(out, CLASSIFIER, "--workers", "1")
     wait_for(lambda: elastic.Record(out).steps() >= 1, "the first step")
+    claim, view = next(out.glob(".linac-writer-*")).name.removeprefix(".linac-writer-").rsplit("-", 1)
     for step in range(1, 200):
-        (out / "checkpoints" / f"step-{step:010}.safetensors.tmp.{process.pid}").mkdir()
+        (out / "checkpoints" / f"step-{step:010}.safetensors.tmp.{process.pid}.{claim}-{int(view)}").mkdir()
     status, log = process.wait(timeout=60), pathlib.Path(f"{out}.log").read_text()
     check(status == 4 and "checkpoints/step-" in log and ".tmp." in log, f"a checkpoint that cannot be written ends a lone worker: exit status {status}")
     check(runs.lines(out)[-1]["status"] == "failed", "its record says so")
@@ -211,6 +238,7 @@ def main() -> None:
         subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", library, "tests/train/broken_disk.c", "-ldl"], cwd=runs.ROOT, check=True)
         runs.run(root / "calm", CLASSIFIER, "--workers", "2")
         halted(root, library, root / "calm")
+        lost_best(root, library)
         stuck(root, library, root / "calm")
         slow(root, library)
         slow_at_the_end_of_an_epoch(root, library)

@@ -72,6 +72,22 @@ def killed(root: pathlib.Path) -> None:
     check("follow from what was told" in linac("study", "replay", out), "which is replayed bit for bit")
 
 
+def taken_over(root: pathlib.Path) -> None:
+    """Two that carry out one study: the second is refused, unless it is to take over."""
+    (study := root / "parabola.yaml").write_text(PARABOLA)
+    (program := root / "parabola.py").write_text(PROGRAM)
+    environment = {"PARABOLA": str(program), "BEGUN": str(root / "begun-both")}
+    out = root / "both"
+    first = start("tune", study, "--out", out, SLOW="0.5", **environment)
+    wait_for(lambda: (out / "trials").exists() and list((out / "trials").iterdir()), "a trial", 60, 0.02)
+    text = linac("tune", study, "--out", out, status=2, **environment)
+    check(f"process {first.pid} on" in text and "--take-over" in text, "a second linac tune is refused, and told who is there")
+    linac("tune", study, "--out", out, "--take-over", **environment)
+    said, _ = first.communicate(timeout=60)
+    check(first.returncode == 2 and "was taken over by process" in said, "the one that was there ends with status 2 and says why")
+    check([state for _, state, _, _ in told(out)] == ["complete"] * 12, "and the other one carries all out")
+
+
 def of_two_objectives(root: pathlib.Path) -> None:
     two = PARABOLA.replace("}\nbudget", "}, {metric: size, direction: maximize}]\nbudget").replace("objective: {", "objective: [{").replace("trials: 12", "trials: 6")
     (study := root / "two.yaml").write_text(two)
@@ -196,7 +212,7 @@ def refused(root: pathlib.Path) -> None:
 
 def main() -> None:
     with tempfile.TemporaryDirectory(prefix="linac-study-") as folder:
-        for part in (killed, of_two_objectives, in_parallel, others, refused, trains):
+        for part in (killed, taken_over, of_two_objectives, in_parallel, others, refused, trains):
             part(pathlib.Path(folder))
 
 

@@ -15,6 +15,7 @@
 #include "linac/base/base/descriptor.h"
 #include "linac/base/base/error.h"
 #include "linac/base/base/piece_of_work.h"
+#include "linac/base/base/write_fence.h"
 
 namespace linac {
 namespace {
@@ -25,7 +26,8 @@ constexpr size_t kPieceBytes = size_t{32} << 20;
 class TemporaryFile {
  public:
   explicit TemporaryFile(const std::filesystem::path& target)
-      : path_(target.string() + fmt::format(".tmp.{}", ::getpid())),
+      : fence_(target),
+        path_(fence_.temporary().string()),
         descriptor_(::open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)) {
     if (descriptor_ < 0) fail("cannot be created");
   }
@@ -35,6 +37,9 @@ class TemporaryFile {
   }
   TemporaryFile(const TemporaryFile&) = delete;
   TemporaryFile& operator=(const TemporaryFile&) = delete;
+
+  // Once it is there, see write_fence.h.
+  void check() const { fence_.check(); }
 
   // A large file goes to the disk piece by piece: nobody who waits for it sees a single long silence at its end.
   void write(std::span<const std::byte> bytes, const std::function<void()>& synced) {
@@ -90,10 +95,13 @@ class TemporaryFile {
   }
 
   [[noreturn]] void fail(const std::string& what) const {
+    const int why = errno;
+    fence_.check();  // whoever has the next turn has removed it
     throw environment_error(
-        fmt::format("[file] {}: {} ({}); check space and permissions", path_, what, std::strerror(errno)));
+        fmt::format("[file] {}: {} ({}); check space and permissions", path_, what, std::strerror(why)));
   }
 
+  const FencedWrite fence_;
   std::string path_;
   int descriptor_;
   size_t unsynced_ = 0;
@@ -114,12 +122,14 @@ void write_file_atomically(const std::filesystem::path& path, std::string_view t
 void write_file_atomically(const std::filesystem::path& path, const std::function<void(const TakePiece&)>& tell,
                            const std::function<void()>& synced) {
   TemporaryFile file(path);
+  file.check();
   tell([&](std::span<const std::byte> piece) { file.write(piece, synced); });
   file.move_to(path);
 }
 
 void write_end_of_file_atomically(const std::filesystem::path& path, uint64_t kept, std::string_view tail) {
   TemporaryFile file(path);
+  file.check();
   if (kept > 0) file.copy(path, kept);
   file.write(std::as_bytes(std::span(tail)), piece_is_done);
   file.move_to(path);

@@ -65,7 +65,7 @@ void add_train_verb(CLI::App& app) {
       "--accept-data", options->run.accept_data,
       "go on although files of data.train, data.test or data.scaling have changed since; run.json keeps both");
   verb->add_flag("--take-over", options->run.take_over,
-                 "go on with a run at s3:// although another process seems to work on it, which stops then");
+                 "go on with a run although another process seems to work on it, which stops then");
   verb->add_option(
       "--fold", options->fold,
       "cross-validation: FOLD/FOLDS, e.g. 2/5: of so many equal parts of the events this one tests, and the "
@@ -81,6 +81,7 @@ void add_train_verb(CLI::App& app) {
   verb->add_option("--experiment", options->experiment, "put the run there; made if there is none")->needs(track);
   verb->add_flag("--launched", options->run.launched, "this process was started by linac train --workers")->group("");
   verb->add_option("--mirrored", options->run.mirrored, "where that keeps the folder")->group("");
+  verb->add_option("--claim", options->run.claim, "by which that has claimed the folder")->group("");
   verb->footer(
       "Examples:\n"
       "  linac train examples/demo.yaml --workers 2\n"

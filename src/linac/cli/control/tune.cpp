@@ -19,6 +19,7 @@ struct TuneOptions {
   std::string study, out;
   int64_t trials = 0;
   int parallel = 0;
+  bool take_over = false;
 };
 
 // The search is done whether or not there is a page of it.
@@ -44,10 +45,14 @@ void run_tune(const TuneOptions& options) {
   study::Journal journal = study::Journal::open_or_make(options.out, read);
   catch_stop_signals();
   const auto program = std::filesystem::read_symlink("/proc/self/exe");
-  const study::RunEnd end = study::run(journal, {.program = program, .tell = [](const std::string& line) {
-                                                   fmt::print("{}\n", line);
-                                                   std::fflush(stdout);
-                                                 }});
+  const auto tell = [](const std::string& line) {
+    fmt::print("{}\n", line);
+    std::fflush(stdout);
+  };
+  const study::RunEnd end =
+      study::run(journal, {.program = program,
+                           .tell = tell,
+                           .take_over = options.take_over ? storage::TakeOver::kAtOnce : storage::TakeOver::kIfLeft});
   fmt::print("{}", best_words(journal.ledger()));
   if (end == study::RunEnd::kDone) return write_page_of(journal);
   fmt::print("stopped; the same command goes on\n");
@@ -67,6 +72,8 @@ void add_tune_verb(CLI::App& app) {
   verb->add_option("--trials", options->trials, "instead of budget.trials")->check(CLI::PositiveNumber);
   verb->add_option("--parallel", options->parallel, "trials at a time, instead of the study's")
       ->check(CLI::PositiveNumber);
+  verb->add_flag("--take-over", options->take_over,
+                 "go on although another process seems to carry the study out, which stops then");
   verb->footer(
       "Examples:\n"
       "  linac tune examples/tune.yaml --out studies/a      # Ctrl-C saves; the same command goes on\n"

@@ -1,6 +1,5 @@
 #include "linac/control/study/runner.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -15,15 +14,16 @@
 #include "linac/base/base/atomic_file.h"
 #include "linac/base/base/error.h"
 #include "linac/base/base/signals.h"
-#include "linac/base/base/sole_lock.h"
 #include "linac/control/study/conduct.h"
 #include "linac/control/study/trial_process.h"
+#include "linac/io/storage/folder/local_claim.h"
 
 namespace linac::study {
 namespace {
 
 constexpr auto kPause = std::chrono::milliseconds(50);
 constexpr auto kStopWait = std::chrono::minutes(5);  // for checkpoints, before a trial that was asked to stop is killed
+constexpr auto kLook = std::chrono::seconds(2);      // whether another one has taken the study over
 using Clock = std::chrono::steady_clock;
 
 struct Going {
@@ -39,14 +39,10 @@ double now_s() {
 
 class Runner {
  public:
-  Runner(Journal& journal, const RunnerOptions& options) : journal_(journal), options_(options) {
-    const auto path = journal.folder() / "runner.lock";
-    lock_ = Descriptor(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));
-    if (!lock_) throw user_error(fmt::format("[study] {}: cannot be opened ({})", path.string(), std::strerror(errno)));
-    if (!lock_alone(lock_.get()))
-      throw user_error(
-          fmt::format("[study] {}: another linac tune carries it out; end that one first", journal.folder().string()));
-  }
+  Runner(Journal& journal, const RunnerOptions& options)
+      : journal_(journal),
+        options_(options),
+        claim_(journal.folder(), options.take_over, "", storage::LocalClaim::kNoThread) {}
   ~Runner() {
     for (const Going& one : going_) one.process.kill();
   }
@@ -56,9 +52,12 @@ class Runner {
          std::vector<tune::Trial>(journal_.history().trials().begin(), journal_.history().trials().end()))
       if (trial.state == tune::State::kRunning) waiting_.push_back(trial.number);
     while (true) {
-      if (stop_signal() != 0) stop_all();
+      if (stop_signal() != 0 || (Clock::now() >= look_at_ && is_taken_over())) stop_all();
       if (!stopping_) begin_trials();
-      if (going_.empty()) return stopping_ ? RunEnd::kStopped : RunEnd::kDone;
+      if (going_.empty()) {
+        claim_.check();
+        return stopping_ ? RunEnd::kStopped : RunEnd::kDone;
+      }
       std::this_thread::sleep_for(kPause);
       for (size_t i = 0; i < going_.size();) {
         hear(going_[i]);
@@ -81,14 +80,24 @@ class Runner {
   const tune::Space& space() const { return journal_.history().space(); }
   const tune::Trial& trial(int64_t number) const { return *journal_.history().find(number); }
 
+  bool is_taken_over() {
+    look_at_ = Clock::now() + kLook;
+    try {
+      claim_.check();
+      return false;
+    } catch (const Error&) {
+      return true;
+    }
+  }
+
   void begin_trials() {
     while (static_cast<int>(going_.size()) < settings().parallel) {
       std::optional<int64_t> number;
       const bool goes_on = !waiting_.empty();
       if (goes_on)
         number = waiting_.front();
-      else if (!time_is_over(journal_.ledger(), now_s()))
-        number = journal_.ask();
+      else if (!is_taken_over() && !time_is_over(journal_.ledger(), now_s()))
+        number = journal_.ask();  // a trial that the other one does not know would be nobody's
       if (!number) return;
       going_.push_back({.process = start(*number)});
       if (goes_on) waiting_.erase(waiting_.begin());
@@ -183,7 +192,8 @@ class Runner {
 
   Journal& journal_;
   const RunnerOptions& options_;
-  Descriptor lock_;
+  storage::LocalClaim claim_;
+  Clock::time_point look_at_{};
   std::vector<Going> going_;
   std::vector<int64_t> waiting_;  // trials that ran when a former runner was lost
   bool stopping_ = false;
@@ -192,8 +202,9 @@ class Runner {
 }  // namespace
 
 RunEnd run(Journal& journal, const RunnerOptions& options) {
+  Runner runner(journal, options);
   if (!journal.study().job.empty()) write_file_atomically(journal.folder() / "job.yaml", journal.study().job);
-  return Runner(journal, options).run();
+  return runner.run();
 }
 
 double value_of(const tune::Trial& trial, tune::Direction direction) {

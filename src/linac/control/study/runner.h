@@ -8,18 +8,22 @@
 #include <string>
 
 #include "linac/control/study/journal.h"
+#include "linac/io/storage/folder/claim_holder.h"
 
 namespace linac::study {
 
 struct RunnerOptions {
   std::filesystem::path program;                 // linac, for trials of a job
   std::function<void(const std::string&)> tell;  // a line for whoever watches
+  // Whether it may be another runner's that seems to live, which stops then.
+  storage::TakeOver take_over = storage::TakeOver::kIfLeft;
 };
 
 enum class RunEnd { kDone, kStopped };
 
 /// Until the budget is used up, or a signal asks to stop: then the trials write checkpoints first, and the same call
-/// goes on. Throws what the first trial could not do, if none ever came to an end.
+/// goes on. Throws what the first trial could not do, if none ever came to an end. User error if another runner has the
+/// study, or takes it over meanwhile: then as after a signal.
 RunEnd run(Journal& journal, const RunnerOptions& options);
 
 /// The value of a trial that is complete, as told; of another one the last that it reported. NaN: none.

@@ -55,7 +55,8 @@ class Trainer {
                                            .name = options_.name,
                                            .data_digests = data_digests(job_, loop_.data->data()),
                                            .accept_data = options_.accept_data,
-                                           .concurrency = options_.computing.replicas_at_a_time});
+                                           .concurrency = options_.computing.replicas_at_a_time,
+                                           .claim = options_.claim});
     state_ = loop_.steps->initial_state();
     bool here = options_.joins ? group_.next_view("") : true;
     while (here) {
@@ -118,6 +119,7 @@ class Trainer {
     const comm::Moment& latest = view.members[static_cast<size_t>(source)].moment;
     const bool founding = latest == comm::Moment{};
     const auto is_behind = [&](int rank) { return view.members[static_cast<size_t>(rank)].moment != latest; };
+    if (founding || view.needs_state()) record_->share_claim(founding ? 0 : source);
     // Who others were ahead of has not written what they have finished.
     record_->enter_view(is_behind(group_.rank()));
     if (founding || view.needs_state()) {
@@ -128,7 +130,7 @@ class Trainer {
       bring_state(ranks, founding);
       record_->complete_folders(state_, last_step_);
     }
-    record_->take_over(founding, state_, last_step_);
+    record_->take_over(founding, state_, last_step_, best_);
     if (!group_.commit(moment_of(state_))) throw left("the view was left before it began");
     took_part_ = true;
     loop_.steps->seek(state_);
@@ -152,9 +154,18 @@ class Trainer {
       if (!good_ || founding) good_ = state_;
       share_state(group_, ranks, *good_);
     }
+    bring_best(ranks);
     std::string last = last_step_ ? last_step_->encoded() : "";
     broadcast_bytes(group_, last, ranks);
     last_step_ = last.empty() ? std::nullopt : std::optional(StepRecord::decoded(last));
+  }
+
+  void bring_best(const std::vector<int>& ranks) {
+    std::string there = best_ ? "1" : "0";
+    broadcast_bytes(group_, there, ranks);
+    if (there == "0") return best_.reset();
+    if (!best_) best_ = state_;
+    share_state(group_, ranks, *best_);
   }
 
   // --- the training -------------------------------------------------------------------------------------------------
@@ -291,8 +302,24 @@ class Trainer {
     keep_good();
     record_->check();
     const bool due = job_.checkpoint.every_epochs > 0 && state_.epoch % job_.checkpoint.every_epochs == 0;
+    const job::EarlyStopping& settings = job_.train.early_stopping;
+    const bool handed_over =
+        settings.restore_best && restored_epoch(settings, state_.history, loop_.words->loss_name()) == record.epoch;
+    keep_best(best || handed_over, due || finished());
     record_->epoch(state_, record, tested ? tested->signs_of_collapse : std::vector<std::string>{},
                    due || best || finished(), best);
+  }
+
+  // Whoever follows the one that writes the best checkpoint, or the one that is handed over, has it, should that one be
+  // lost. A save waits for the one before: at the second one after the best, all know that it is on the disk.
+  void keep_best(bool best, bool saved) {
+    if (!group_.may_change()) return;
+    if (best) {
+      best_ = state_;
+      saves_since_best_ = 0;
+    } else if (best_ && saved && ++saves_since_best_ == 2) {
+      best_.reset();
+    }
   }
 
   bool keeps_good() const { return job_.train.collapse.action == "rollback"; }
@@ -356,9 +383,11 @@ class Trainer {
   nlohmann::json agreed_;  // what_must_agree()
   int64_t steps_per_epoch_ = 0;
   TrainState state_;
-  std::vector<Network> before_;         // of the step's begin, while they are half changed
-  ExchangeState exchange_before_;       // likewise
-  std::optional<TrainState> good_;      // that a rollback returns to
+  std::vector<Network> before_;     // of the step's begin, while they are half changed
+  ExchangeState exchange_before_;   // likewise
+  std::optional<TrainState> good_;  // that a rollback returns to
+  std::optional<TrainState> best_;  // of the best epoch, while it may not be on the disk
+  int saves_since_best_ = 0;
   std::optional<RecordKeeper> record_;  // once the loop is made
   std::optional<StepRecord> last_step_;
   Clock::time_point left_at_ = Clock::now();

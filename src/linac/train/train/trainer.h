@@ -24,6 +24,7 @@ struct TrainingOptions {
   std::filesystem::path started_in = {};  // the working folder of that begin
   std::string name = {};                  // what people call the folder: its path, or the URL where it is kept
   bool accept_data = false;               // a state goes on with other files than those it was trained on
+  std::string claim = {};                 // the token of the folder's claim, if this or its parent process has it
 };
 
 /// What `train` can know about a job before any step: looks for the device, opens and scans the data, compares shapes

@@ -14,11 +14,11 @@
 #include <string>
 #include <thread>
 
+#include "linac/io/storage/folder/claim_holder.h"
+
 namespace linac::storage {
 
 inline constexpr double kClaimLeft_s = 180;
-
-enum class TakeOver { kIfLeft, kAtOnce };
 
 class Claim {
  public:
@@ -39,12 +39,12 @@ class Claim {
  private:
   void take(TakeOver take_over);
   void find_out_about_conditions();
-  std::string text() const;
   void keep();
   /// What is there: its version, empty if there is none; nothing if it is another process's, which is noted.
   std::optional<std::string> own_version();
 
-  const std::string url_, object_, token_, since_;
+  const std::string url_, object_;
+  const ClaimHolder self_;
   const std::chrono::milliseconds renew_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "linac/base/base/piece_of_work.h"
+#include "linac/base/base/write_fence.h"
 #include "linac/train/train/monitor.h"
 #include "linac/train/train/record/record.h"
 #include "linac/train/trained/labelled_data.h"
@@ -171,7 +172,9 @@ std::vector<std::string> CustomLoop::hand_over(const TrainState& state, const Ru
   for (const Network& network : state.networks)
     lines.push_back(
         fmt::format("weights      {}", folder.shown(trained::save_weights(network, notes, folder.models()))));
-  training_.hand_over(weights_of(state), folder.models(), {.seed = job_.train.seed, .stream = Stream::kSample});
+  fill_folder(folder.models(), [&](const std::filesystem::path& models) {
+    training_.hand_over(weights_of(state), models, {.seed = job_.train.seed, .stream = Stream::kSample});
+  });
   return lines;
 }
 

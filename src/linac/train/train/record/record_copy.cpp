@@ -11,6 +11,7 @@
 #include "linac/base/base/atomic_file.h"
 #include "linac/base/base/error.h"
 #include "linac/base/base/log.h"
+#include "linac/base/base/write_fence.h"
 #include "linac/train/train/agreement.h"
 #include "linac/train/trained/checkpoint_files.h"
 
@@ -26,10 +27,6 @@ struct Entry {
   std::string name;  // below the run's folder
   size_t bytes = 0;
 };
-
-fs::path incoming(const RunFolder& folder) {
-  return folder.root() / ".record-incoming";
-}
 
 std::vector<Entry> files_of_record(const RunFolder& folder) {
   std::vector<fs::path> paths = trained::chosen_checkpoints(folder.checkpoints());
@@ -117,20 +114,25 @@ void receive_file(comm::Group& group, int from, const fs::path& path, size_t byt
   if (!file) throw environment_error(fmt::format("[run] {}: cannot be written; is the disk full?", path.string()));
 }
 
-void move_over(const fs::path& from, const fs::path& to) {
+void move_over(const FencedWrite& incoming, const fs::path& from, const fs::path& to) {
   std::error_code error;
   if (!fs::exists(from, error)) return;
   if (fs::is_directory(from, error)) fs::remove_all(to, error);  // a file replaces another at once
   make_folder(to.parent_path());
   fs::rename(from, to, error);
-  if (error) throw environment_error(fmt::format("[run] {}: cannot be written ({})", to.string(), error.message()));
+  if (!error) return;
+  incoming.check();  // whoever has the next turn has removed it
+  throw environment_error(fmt::format("[run] {}: cannot be written ({})", to.string(), error.message()));
 }
 
 // All of it comes first, then it takes the place of what was there; the lines last, as they say how far it goes.
 void receive_record(comm::Group& group, int from, const RunFolder& folder) {
-  const fs::path beside = incoming(folder);
+  const FencedWrite incoming(folder.root() / ".record-incoming");
+  const fs::path beside = incoming.temporary();
   std::error_code ignored;
   fs::remove_all(beside, ignored);
+  make_folder(beside);
+  incoming.check();
   size_t bytes = 0;
   for (const Entry& entry : receive_list(group, from, folder)) {
     receive_file(group, from, beside / entry.name, entry.bytes);
@@ -139,7 +141,7 @@ void receive_record(comm::Group& group, int from, const RunFolder& folder) {
   std::vector<fs::path> paths = trained::chosen_checkpoints(folder.checkpoints());
   paths.insert(paths.begin(), folder.tensorboard());
   paths.push_back(folder.metrics());
-  for (const fs::path& path : paths) move_over(beside / path.lexically_relative(folder.root()), path);
+  for (const fs::path& path : paths) move_over(incoming, beside / path.lexically_relative(folder.root()), path);
   fs::remove_all(beside, ignored);
   log::info(fmt::format("{}: the record of the run has come from rank {} ({:.1f} MB)", folder.root().string(), from,
                         static_cast<double>(bytes) / 1e6));

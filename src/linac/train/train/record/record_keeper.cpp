@@ -72,10 +72,12 @@ RecordKeeper::RecordKeeper(const job::Job& job, comm::Group& group, const Loop& 
       loop_(loop),
       clock_(clock),
       steps_per_epoch_(steps_per_epoch),
-      settings_(std::move(settings)) {}
+      settings_(std::move(settings)),
+      fence_(settings_.folder, settings_.claim) {}
 
 void RecordKeeper::open_folder() {
   folder_.emplace(settings_.folder, settings_.started_in, settings_.name);
+  folder_->set_check([this] { fence_.check(); });
   if (!writer_) {
     writer_ = std::make_unique<CheckpointWriter>(CheckpointStore(folder_->checkpoints(), job_.checkpoint.keep),
                                                  [this](const char* what) { group_.mark_file(what); });
@@ -84,12 +86,31 @@ void RecordKeeper::open_folder() {
 
 // --- views ----------------------------------------------------------------------------------------------------------
 
+void RecordKeeper::share_claim(int root) {
+  std::string claim = fence_.claim();
+  if (group_.rank() == root && claim.empty()) claim = storage::draw_claim_token();
+  broadcast_bytes(group_, claim, root);
+  if (fence_.claim().empty()) fence_.share(claim);
+}
+
 void RecordKeeper::enter_view(bool behind) {
   keeps_ = keeps_record(group_.view(), group_.rank());
   if (writer_ && !keeps_) writer_->give_up();
-  if (!keeps_ || behind) reporter_.reset();
+  const auto first = std::exchange(was_in_view_, true) ? RecordFence::First::kNo : RecordFence::First::kYes;
+  const bool others_wrote = keeps_ && fence_.enter(group_.view().number, first);
+  if (!keeps_ || behind || others_wrote) reporter_.reset();
+  if (keeps_ && !reporter_) clear_desk(others_wrote);
   written_.reset();
   copied_ = false;
+}
+
+// What this worker had begun to write before ends or is given up; what others had begun is not there any more when they
+// rename it.
+void RecordKeeper::clear_desk(bool others_wrote) {
+  if (writer_) others_wrote ? writer_->give_up() : writer_->wait();
+  const RunFolder folder(settings_.folder);
+  for (const auto& in : {folder.root(), folder.checkpoints(), folder.images(), folder.models()})
+    fence_.files().remove_remains(in);
 }
 
 int RecordKeeper::find_start(Start start, TrainState& state) {
@@ -193,7 +214,8 @@ Holds RecordKeeper::holds(const TrainState& state, const LastStep& last) {
   return steps && epochs ? Holds::kAll : Holds::kPart;
 }
 
-void RecordKeeper::take_over(bool founding, const TrainState& state, const LastStep& last) {
+void RecordKeeper::take_over(bool founding, const TrainState& state, const LastStep& last,
+                             const std::optional<TrainState>& best) {
   if (keeps_ && !reporter_) {
     open_folder();
     wait();  // of what this worker had kept before
@@ -209,9 +231,51 @@ void RecordKeeper::take_over(bool founding, const TrainState& state, const LastS
       if (last && last->global_step > written.step) reporter_->step(*last);
       if (is_at_epoch(state) && state.history.back().epoch > written.epoch)
         epoch(state, state.history.back(), {}, true, state.best_epoch == state.history.back().epoch);
+      else if (!state.history.empty() && !state.history.back().test.empty())
+        draw(state);
     }
+    for (const Chosen& one : chosen(state)) complete(one, state, best);
   }
   if (reporter_) reporter_->speak(tells());
+}
+
+// The files that stand for an epoch, and which one that is.
+std::vector<RecordKeeper::Chosen> RecordKeeper::chosen(const TrainState& state) const {
+  const std::filesystem::path folder = RunFolder(settings_.folder).checkpoints();
+  std::vector<Chosen> all;
+  const auto add = [&](const std::filesystem::path& file, int64_t epoch, const CheckpointWriter::Files& files) {
+    const auto record = std::ranges::find(state.history, epoch, &EpochRecord::epoch);
+    if (record != state.history.end()) all.push_back({file, *record, files});
+  };
+  add(trained::best_checkpoint(folder), state.best_epoch, {.step = false, .best = true});
+  const auto restored = this->restored(state);
+  if (restored && !restores_best(job_, loop_.words->loss_name()))
+    add(trained::restored_checkpoint(folder), *restored, {.step = false, .restored = true});
+  return all;
+}
+
+// Who kept the record before may have been lost while it wrote them, or before.
+void RecordKeeper::complete(const Chosen& chosen, const TrainState& state, const std::optional<TrainState>& kept) {
+  const auto is_wanted = [&](const std::filesystem::path& file) {
+    try {
+      const auto end = epoch_end_in(read_file(file), file.string());
+      return end && same_epoch(*end, chosen.epoch);
+    } catch (const Error& error) {
+      log::warn(error.what());
+      return false;
+    }
+  };
+  CheckpointStore& store = writer_->store();
+  if (std::filesystem::exists(chosen.file) && is_wanted(chosen.file)) return;
+  for (const TrainState* const one : {&state, kept ? &*kept : &state}) {
+    if (!is_at_epoch(*one) || !same_epoch(one->history.back(), chosen.epoch)) continue;
+    writer_->save(*one, notes(), chosen.files);
+    return writer_->wait();
+  }
+  for (const auto& path : store.list())
+    if (is_wanted(path)) return store.mark(chosen.file, path);
+  log::warn(fmt::format("{}: not of the chosen epoch, which is {}, and no checkpoint has that one any more",
+                        chosen.file.string(), chosen.epoch.epoch + 1));
 }
 
 void RecordKeeper::view(const TrainState& state, const std::string& why, double without_view_s) {
@@ -284,16 +348,19 @@ bool RecordKeeper::due_by_time() const {
   return job_.checkpoint.every_minutes > 0 && minutes >= job_.checkpoint.every_minutes;
 }
 
+// Of a checkpoint.
+nlohmann::json RecordKeeper::notes() const {
+  nlohmann::json notes = reporter_->provenance();
+  notes["data"] = settings_.data_digests;
+  return notes;
+}
+
 void RecordKeeper::save(const TrainState& state, bool best) {
   if (!writes()) return;
   const PhaseClock::Scope time(clock_, TimePhase::kCheckpoint);
-  using Mark = CheckpointWriter::Mark;
   const bool hands_over = is_at_epoch(state) && restored(state) == state.history.back().epoch &&
                           !restores_best(job_, loop_.words->loss_name());
-  const Mark other = hands_over ? Mark::kRestored : Mark::kNone;
-  nlohmann::json notes = reporter_->provenance();
-  notes["data"] = settings_.data_digests;
-  writer_->save(state, std::move(notes), !best ? other : hands_over ? Mark::kBestAndRestored : Mark::kBest);
+  writer_->save(state, notes(), {.best = best, .restored = hands_over});
   saved_step_ = state.global_step;
   last_save_ = Clock::now();
 }
@@ -318,6 +385,19 @@ bool RecordKeeper::has_checkpoint() const {
 
 void RecordKeeper::finish(const TrainState& state, const std::vector<job::WorkerAccount>& workers) {
   if (!writes() || std::exchange(closed_, true)) return;
+  try {
+    close(state, workers);
+  } catch (const Error& error) {
+    // Another one does it; this one has nothing left to write, unless its turn comes again.
+    if (error.code() == ErrorCode::kPeerLost) {
+      reporter_.reset();
+      closed_ = false;
+    }
+    throw;
+  }
+}
+
+void RecordKeeper::close(const TrainState& state, const std::vector<job::WorkerAccount>& workers) {
   // A run cut short by max_steps ends between two checkpoints.
   if (saved_step_ != state.global_step) save(state);
   wait();
@@ -346,12 +426,20 @@ std::optional<int64_t> RecordKeeper::restored(const TrainState& state) const {
 // The best epoch's networks if the job wants them, else the last ones.
 TrainState RecordKeeper::handed_over(const TrainState& state) {
   TrainState last = state;
-  if (restored(state)) {
-    const std::filesystem::path folder = writer_->store().folder();
-    const std::filesystem::path file = restores_best(job_, loop_.words->loss_name())
-                                           ? trained::best_checkpoint(folder)
-                                           : trained::restored_checkpoint(folder);
-    decode(read_file(file), file.string(), last);
+  const auto epoch = restored(state);
+  if (!epoch) return last;
+  const auto record = std::ranges::find(state.history, *epoch, &EpochRecord::epoch);
+  const std::filesystem::path folder = writer_->store().folder();
+  const std::filesystem::path file = restores_best(job_, loop_.words->loss_name())
+                                         ? trained::best_checkpoint(folder)
+                                         : trained::restored_checkpoint(folder);
+  decode(read_file(file), file.string(), last);
+  if (record == state.history.end() || !is_at_epoch(last) || !same_epoch(last.history.back(), *record)) {
+    throw data_error(fmt::format(
+        "[train] {}: of epoch {}, and the best in {} is epoch {}, which is lost; --resume with "
+        "train.early_stopping.restore_best=false hands over the last epoch, a new run with another --out the best",
+        file.string(), last.history.empty() ? 0 : last.history.back().epoch + 1, job_.train.early_stopping.monitor,
+        *epoch + 1));
   }
   return last;
 }

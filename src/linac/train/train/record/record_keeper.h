@@ -6,6 +6,10 @@
 // The lines of metrics.jsonl speak of the training, never of files: a step's line may be there before its checkpoint
 // is, and a resume cuts the lines behind the checkpoint that it finds. run.json names the best epoch, and follows its
 // checkpoint.
+//
+// What this worker writes for all belongs to the view: record_fence.h. Who follows one that was lost writes again what
+// that one may not have come to write: the last step and epoch, the best checkpoint, the pictures of the last epoch,
+// the models.
 
 #include <chrono>
 #include <filesystem>
@@ -20,6 +24,7 @@
 #include "linac/train/train/record/drawn_pictures.h"
 #include "linac/train/train/record/phase_clock.h"
 #include "linac/train/train/record/record_copy.h"
+#include "linac/train/train/record/record_fence.h"
 #include "linac/train/train/record/reporter.h"
 #include "linac/train/train/record/run_folder.h"
 #include "linac/train/train/state/checkpoint_writer.h"
@@ -37,6 +42,7 @@ class RecordKeeper {
     nlohmann::json data_digests{};             // agreement.h: of the files that are there now
     bool accept_data = false;                  // they may be others than those of the state that is gone on with
     int concurrency = 1;
+    std::string claim{};  // likewise
   };
   using LastStep = std::optional<StepRecord>;
 
@@ -46,7 +52,10 @@ class RecordKeeper {
 
   // --- views, in this order
 
-  /// Looks whether this worker keeps the record in the group's view. `behind`: others know more of it by now.
+  /// Collective, where workers are new: the claim of the run's folder becomes known to all. `root`: who knows it.
+  void share_claim(int root);
+  /// Looks whether this worker keeps the record in the group's view. `behind`: others know more of it by now. kPeerLost
+  /// if a later view has one who does.
   void enter_view(bool behind);
   /// Collective, before the first step: the rank whose folder says where the run goes on. Of a resumed one `state`
   /// becomes what this worker's folder holds, if that is anything. User error if a folder already holds a run.
@@ -54,8 +63,9 @@ class RecordKeeper {
   /// Collective: folders that lack something of the record get it.
   void complete_folders(const TrainState& state, const LastStep& last);
   /// From here on this worker writes the record if it keeps it. What the one before did not come to write of the last
-  /// step is written now. `founding`: nobody was before.
-  void take_over(bool founding, const TrainState& state, const LastStep& last);
+  /// step is written now. `founding`: nobody was before. `best`: the state of the best epoch, if this worker still has
+  /// it.
+  void take_over(bool founding, const TrainState& state, const LastStep& last, const std::optional<TrainState>& best);
   void view(const TrainState& state, const std::string& why, double without_view_s);
 
   // --- the training
@@ -94,6 +104,16 @@ class RecordKeeper {
   bool writes() const { return reporter_.has_value(); }
   void open_folder();
   void open_own_folder(Start start);
+  struct Chosen {
+    std::filesystem::path file;
+    EpochRecord epoch;
+    CheckpointWriter::Files files;
+  };
+  std::vector<Chosen> chosen(const TrainState& state) const;
+  void complete(const Chosen& chosen, const TrainState& state, const std::optional<TrainState>& kept);
+  nlohmann::json notes() const;
+  void clear_desk(bool others_wrote);
+  void close(const TrainState& state, const std::vector<job::WorkerAccount>& workers);
   void load_newest(TrainState& state);
   void value_best(TrainState& state) const;
   void need_same_classes(const nlohmann::json& notes) const;
@@ -115,6 +135,8 @@ class RecordKeeper {
   bool is_first_epoch_ = true;
   const int64_t steps_per_epoch_;
   const Settings settings_;
+  RecordFence fence_;
+  bool was_in_view_ = false;
   std::optional<RunFolder> folder_;
   std::unique_ptr<CheckpointWriter> writer_;
   std::optional<Reporter> reporter_;

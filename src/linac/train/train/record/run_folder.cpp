@@ -82,7 +82,15 @@ job::Job RunFolder::job() const {
 }
 
 void RunFolder::add_metrics(const job::RunLine& line) {
-  if (!metrics_.is_open()) metrics_.open(metrics(), std::ios::app);
+  if (!metrics_.is_open()) {
+    metrics_.open(metrics(), std::ios::app);
+    try {
+      if (check_) check_();
+    } catch (...) {
+      metrics_.close();
+      throw;
+    }
+  }
   metrics_ << job::to_text(line) << '\n' << std::flush;
   if (!metrics_)
     throw environment_error(fmt::format("[run] {}: cannot be written; is the disk full?", metrics().string()));
@@ -90,7 +98,10 @@ void RunFolder::add_metrics(const job::RunLine& line) {
 
 RunFolder::Written RunFolder::cut_metrics(int64_t global_step, int64_t epoch) {
   constexpr uint64_t kFirstLook = 256 << 10;
-  if (!std::filesystem::exists(metrics())) return {};
+  if (!std::filesystem::exists(metrics())) {
+    write_file_atomically(metrics(), std::string_view());
+    return {};
+  }
   summary();  // its version: the last start of the run wrote it; its lines may lie further back than is looked
   metrics_.close();
   std::error_code error;

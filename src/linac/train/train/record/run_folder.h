@@ -11,6 +11,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -31,6 +32,10 @@ class RunFolder {
   void create(const job::Job& job);
   /// Reads the job of the run that is here; user error if there is none.
   job::Job job() const;
+
+  /// What is called once files of the folder are open, before anything goes into them; throws where another one writes
+  /// them by now (record_fence.h).
+  void set_check(std::function<void()> check) { check_ = std::move(check); }
 
   /// Appends a line to metrics.jsonl at once.
   void add_metrics(const job::RunLine& line);
@@ -62,6 +67,7 @@ class RunFolder {
  private:
   std::filesystem::path root_, started_in_;
   std::string name_;
+  std::function<void()> check_;
   std::ofstream metrics_;
 };
 

@@ -3,6 +3,9 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include <signal.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <ctime>
 #include <exception>
@@ -11,6 +14,7 @@
 #include "linac/base/base/log.h"
 #include "linac/io/storage/storage.h"
 #include "linac/io/storage/store.h"
+#include "linac/train/train/record/record_fence.h"
 #include "linac/train/train/record/run_folder.h"
 #include "linac/train/train/start/run_before.h"
 
@@ -40,16 +44,28 @@ RunPlace RunPlace::of(const std::string& out, const job::Job& job, bool resume) 
 }
 
 void RunPlace::claim(bool resume, bool take_over) {
+  take_over_ = take_over ? storage::TakeOver::kAtOnce : storage::TakeOver::kIfLeft;
   if (!url_.empty()) {
-    mirror_ = std::make_unique<RunMirror>(url_, resume ? RunMirror::Begin::kResume : RunMirror::Begin::kFresh,
-                                          take_over ? storage::TakeOver::kAtOnce : storage::TakeOver::kIfLeft);
-  } else if (take_over) {
-    throw user_error("[train] --take-over is for a run at s3://; name it with --out");
+    mirror_ =
+        std::make_unique<RunMirror>(url_, resume ? RunMirror::Begin::kResume : RunMirror::Begin::kFresh, take_over_);
+  } else if (std::filesystem::exists(folder_)) {
+    claim_folder();
   }
+}
+
+void RunPlace::claim_folder() {
+  claim_ = std::make_unique<storage::LocalClaim>(folder_, take_over_);
+  // The training saves a checkpoint, which does not count any more, and ends.
+  claim_->on_loss([] { ::kill(::getpid(), SIGTERM); });
+}
+
+void RunPlace::share_with_children() const {
+  if (claim_) claim_->share_with_children();
 }
 
 void RunPlace::make(const job::Job& job, const std::string& branch, bool resume) {
   if (mirror_) mirror_->bring();
+  if (!mirror_ && !claim_) claim_folder();
   RunFolder folder(folder_);
   if (!branch.empty()) branch_off(job, branch, folder_);
   if (folder.holds_run()) {
@@ -61,6 +77,7 @@ void RunPlace::make(const job::Job& job, const std::string& branch, bool resume)
   }
   folder.create(job);
   std::filesystem::remove_all(folder.views());  // of workers that are no more
+  remove_writers_marks(folder_);
   if (mirror_) mirror_->start();
 }
 
@@ -75,6 +92,7 @@ int RunPlace::keep(const std::function<int()>& train) {
   const bool well = !failure && status == 0;
   try {
     if (mirror_) mirror_->finish(well);
+    if (claim_) claim_->check();
   } catch (const Error& error) {
     if (well || error.code() == ErrorCode::kUser) throw;
     log::error(error.what());

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "linac/base/job/job.h"
+#include "linac/io/storage/folder/local_claim.h"
 #include "linac/train/train/record/run_mirror.h"
 
 namespace linac::train {
@@ -27,9 +28,10 @@ class RunPlace {
   /// What people call it.
   std::string name() const { return url_.empty() ? folder_.string() : url_; }
 
-  // By one process of the run, in this order; of a folder without a URL claim() and keep() do nothing of their own.
+  // By one process of the run, in this order.
 
-  /// Errors as RunMirror's constructor. User error for `take_over` where nothing can be taken over.
+  /// Errors as RunMirror's and LocalClaim's constructors. A folder that is not there yet is claimed by make(), so that
+  /// a job which cannot run leaves none.
   void claim(bool resume, bool take_over);
   /// Makes the folder what the run goes on from, and writes its job.yaml. `branch`: the folder of the run that a new
   /// one goes on from, or empty. User error if it holds a run that is not to be resumed, or one with other mathematics.
@@ -38,10 +40,20 @@ class RunPlace {
   /// error of the store, but for a run that another process has taken over.
   int keep(const std::function<int()>& train);
 
+  /// The token of the folder's claim, which its workers share (record/record_fence.h); empty for one at a URL, whose
+  /// folder the first of them claims.
+  std::string token() const { return claim_ ? claim_->token() : std::string(); }
+  /// The workers that are started from here on hold the claim as well.
+  void share_with_children() const;
+
  private:
+  void claim_folder();
+
   std::filesystem::path folder_;
   std::string url_;
-  std::unique_ptr<RunMirror> mirror_;  // once claimed
+  std::unique_ptr<RunMirror> mirror_;           // once claimed
+  std::unique_ptr<storage::LocalClaim> claim_;  // likewise, where there is no mirror
+  storage::TakeOver take_over_ = storage::TakeOver::kIfLeft;
 };
 
 }  // namespace linac::train

@@ -41,7 +41,8 @@ Worker worker_of(const RunStart& start, const RunPlace& place) {
                       .joins = !start.join.empty(),
                       .started_in = started_in(start),
                       .name = place.name(),
-                      .accept_data = start.accept_data},
+                      .accept_data = start.accept_data,
+                      .claim = start.launched ? start.claim : place.token()},
           .listen = start.listen};
 }
 
@@ -79,6 +80,7 @@ int start_workers(const RunStart& start, const job::Job& job, const RunPlace& pl
   if (goes_on(start)) arguments.push_back("--resume");
   if (start.accept_data) arguments.push_back("--accept-data");
   if (!place.url().empty()) arguments.insert(arguments.end(), {"--mirrored", place.url()});
+  if (!place.token().empty()) arguments.insert(arguments.end(), {"--claim", place.token()});
   arguments.insert(arguments.end(), {"--workers", start.workers.empty() ? std::to_string(job.workers) : start.workers});
   if (!start.listen.empty()) arguments.insert(arguments.end(), {"--listen", start.listen});
   for (const std::string& assignment : start.overrides) arguments.insert(arguments.end(), {"--set", assignment});
@@ -115,6 +117,7 @@ int begin_here(const RunStart& start, const comm::Rendezvous& rendezvous, traine
   return place.keep([&] {
     if (job.workers > 1) {
       const auto tracked = keep_track(place.folder());
+      place.share_with_children();
       return start_workers(start, job, place);
     }
     run_worker(start, place, rendezvous, std::move(whole), keep_track);

@@ -28,7 +28,7 @@ struct RunStart {
   std::vector<std::string> overrides;
   // Of a worker that `linac train` has started: the folder is made, and somebody else keeps it at this URL, if at any.
   bool launched = false;
-  std::string mirrored;
+  std::string mirrored, claim;  // likewise has it claimed: the claim's token
 };
 
 /// Whoever joins a run by its folder, without a job file, works where the run was started: the job, which checkpoints

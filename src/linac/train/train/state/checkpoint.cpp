@@ -30,6 +30,10 @@ void CheckpointStore::mark_restored(const Tell& tell, const std::function<void()
   write_file_atomically(trained::restored_checkpoint(folder_), tell, synced);
 }
 
+void CheckpointStore::mark(const std::filesystem::path& chosen, const std::filesystem::path& checkpoint) {
+  write_file_atomically(chosen, read_file(checkpoint));
+}
+
 void CheckpointStore::remove_remains() {
   std::error_code ignored;
   for (const auto& entry : std::filesystem::directory_iterator(folder_, ignored)) {

@@ -28,6 +28,8 @@ class CheckpointStore {
   void mark_best(const Tell& tell, const std::function<void()>& synced = piece_is_done);
   /// Likewise the one that is handed over: trained::restored_checkpoint().
   void mark_restored(const Tell& tell, const std::function<void()>& synced = piece_is_done);
+  /// One of these, by its path, with the bytes of a checkpoint of the folder.
+  void mark(const std::filesystem::path& chosen, const std::filesystem::path& checkpoint);
   /// Removes what was half written when its writer was killed. While nobody else writes there.
   void remove_remains();
 
@@ -42,7 +44,6 @@ class CheckpointStore {
 
   /// Paths from oldest to newest.
   std::vector<std::filesystem::path> list() const;
-  std::filesystem::path best() const { return folder_ / "best.safetensors"; }
   const std::filesystem::path& folder() const { return folder_; }
 
  private:

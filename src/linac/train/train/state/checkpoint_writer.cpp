@@ -3,6 +3,7 @@
 #include <string_view>
 #include <utility>
 
+#include "linac/base/base/error.h"
 #include "linac/base/base/log.h"
 
 namespace linac::train {
@@ -30,7 +31,7 @@ CheckpointWriter::~CheckpointWriter() {
   }
 }
 
-void CheckpointWriter::save(const TrainState& state, nlohmann::json notes, Mark mark) {
+void CheckpointWriter::save(const TrainState& state, nlohmann::json notes, const Files& files) {
   {
     std::unique_lock lock(mutex_);
     wait_until(lock, [&] { return !checkpoint_due_; });
@@ -38,7 +39,7 @@ void CheckpointWriter::save(const TrainState& state, nlohmann::json notes, Mark 
   }
   copy_ = state;  // into the same memory as the one before
   notes_ = std::move(notes);
-  mark_ = mark;
+  files_ = files;
   {
     const std::lock_guard lock(mutex_);
     checkpoint_due_ = true;
@@ -126,6 +127,9 @@ void CheckpointWriter::run() {
     try {
       checkpoint ? write_checkpoint() : small.write();
     } catch (const GivenUp&) {
+    } catch (const Error& error) {
+      // Another one's turn: it writes what is to be written, and the training hears of it by the group.
+      if (error.code() != ErrorCode::kPeerLost) failure = std::current_exception();
     } catch (...) {
       failure = std::current_exception();
     }
@@ -152,11 +156,11 @@ void CheckpointWriter::write_checkpoint() {
     told_(kCheckpoint);
     go_on();
   };
-  // The best one first: whoever finds the checkpoint of a step, after a kill or in a copy that is made meanwhile, finds
-  // the best one that its state speaks of, or a later one.
-  if (mark_ == Mark::kBest || mark_ == Mark::kBestAndRestored) store_.mark_best(tell, synced);
-  if (mark_ == Mark::kRestored || mark_ == Mark::kBestAndRestored) store_.mark_restored(tell, synced);
-  store_.save(copy_.global_step, tell, synced);
+  // The chosen ones come second: whoever finds a checkpoint of their state, after a kill or in a copy that is made
+  // meanwhile, and older ones, makes them of it (RecordKeeper).
+  if (files_.step) store_.save(copy_.global_step, tell, synced);
+  if (files_.best) store_.mark_best(tell, synced);
+  if (files_.restored) store_.mark_restored(tell, synced);
 }
 
 }  // namespace linac::train

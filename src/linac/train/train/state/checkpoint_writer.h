@@ -5,7 +5,8 @@
 // At most one checkpoint is under way. A further one waits for it: so each that the job asks for is written, memory
 // holds one copy, and a disk that is slower than the job slows the training down instead of falling behind.
 //
-// Used by one thread. What the other thread could not write is thrown by the next call here, once.
+// Used by one thread. What the other thread could not write is thrown by the next call here, once; but for what another
+// worker writes by now (record/record_fence.h).
 
 #include <condition_variable>
 #include <cstdint>
@@ -23,8 +24,10 @@ namespace linac::train {
 
 class CheckpointWriter {
  public:
-  /// As what else a checkpoint is written: as the best one, as the one that is handed over, as both.
-  enum class Mark { kNone, kBest, kRestored, kBestAndRestored };
+  /// What a state is written as: the checkpoint of its step, the best one, the one that is handed over.
+  struct Files {
+    bool step = true, best = false, restored = false;
+  };
   /// `told` is called by the thread: what it writes, again whenever it has come further; empty when it has nothing to
   /// write any more.
   using Told = std::function<void(const char* what)>;
@@ -36,7 +39,7 @@ class CheckpointWriter {
   CheckpointWriter& operator=(const CheckpointWriter&) = delete;
 
   /// Returns once the state has been copied. `notes`: see encode().
-  void save(const TrainState& state, nlohmann::json notes, Mark mark);
+  void save(const TrainState& state, nlohmann::json notes, const Files& files);
   /// Writes a small file once the checkpoint before it is on the disk. Of several that wait and are the same `what`,
   /// the last alone. `what`: for Told, a literal.
   void follow(const char* what, std::function<void()> write);
@@ -71,7 +74,7 @@ class CheckpointWriter {
   const Told told_;
   TrainState copy_;  // of the thread while a checkpoint is due; its memory is used again
   nlohmann::json notes_;
-  Mark mark_ = Mark::kNone;
+  Files files_;
 
   std::mutex mutex_;  // of everything below
   std::condition_variable changed_;

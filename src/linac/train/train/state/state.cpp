@@ -128,8 +128,7 @@ void set_position(const std::string& text, const std::string& where, TrainState&
     set_from(position, where, state);
     state.exchange = {};
     const nlohmann::json shared = position.value("exchange", nlohmann::json::object());
-    for (const auto& [name, size] : shared.items())
-      state.exchange.shared[name].resize(size.get<size_t>());
+    for (const auto& [name, size] : shared.items()) state.exchange.shared[name].resize(size.get<size_t>());
   } catch (const nlohmann::json::exception& error) {
     throw data_error(fmt::format("[checkpoint] {}: not the position of a training ({})", where, error.what()));
   }
@@ -149,6 +148,17 @@ std::vector<std::span<float>> values_of(ExchangeState::Values& values) {
   std::vector<std::span<float>> spans;
   for (auto& [name, one] : values) spans.emplace_back(one);
   return spans;
+}
+
+std::optional<EpochRecord> epoch_end_in(std::string_view bytes, const std::string& where) {
+  TrainState state;
+  set_from(weights::decode_tensors(bytes, where).meta, where, state);
+  return state.step == 0 && !state.history.empty() ? std::optional(state.history.back()) : std::nullopt;
+}
+
+// As a checkpoint has them: a measure that is not a number is equal to itself.
+bool same_epoch(const EpochRecord& one, const EpochRecord& other) {
+  return history_json({one}).dump() == history_json({other}).dump();
 }
 
 nlohmann::json notes_of(std::string_view bytes, const std::string& where) {

@@ -68,6 +68,11 @@ void set_position(const std::string& text, const std::string& where, TrainState&
 std::vector<std::span<float>> values_of(std::vector<Network>& networks);
 std::vector<std::span<float>> values_of(ExchangeState::Values& values);
 
+/// The epoch that a checkpoint is the end of; nothing of one in the midst of an epoch. Data error as decode().
+std::optional<EpochRecord> epoch_end_in(std::string_view bytes, const std::string& where);
+/// Whether they are of the same epoch with the same measures, that is of the same state.
+bool same_epoch(const EpochRecord& one, const EpochRecord& other);
+
 /// That `extra`. Data error as decode().
 nlohmann::json notes_of(std::string_view bytes, const std::string& where);
 
