@@ -88,7 +88,8 @@ bool LocalClaim::wait_for(const Descriptor& there, TakeOver take_over) const {
   const fs::path path = claim_of(folder_);
   const auto begin = std::chrono::steady_clock::now();
   bool told = false;
-  while (!lock_alone(there.get(), kAskAgain)) {
+  const auto patience = take_over == TakeOver::kAtOnce ? std::chrono::milliseconds(0) : kAskAgain;
+  while (!lock_alone(there.get(), patience)) {
     if (errno != EWOULDBLOCK) {
       log::warn(
           fmt::format("[folder] {}: this file system knows no locks ({}): a second process that begins there is "
