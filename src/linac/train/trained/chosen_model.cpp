@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <map>
-#include <memory>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -14,11 +13,12 @@
 #include "linac/base/base/atomic_file.h"
 #include "linac/base/base/error.h"
 #include "linac/base/base/log.h"
-#include "linac/base/base/temporary_folder.h"
 #include "linac/base/job/job.h"
 #include "linac/base/job/run_choice.h"
 #include "linac/base/job/run_record.h"
 #include "linac/base/weights/tensor_file.h"
+#include "linac/io/storage/cache.h"
+#include "linac/io/storage/copy_note.h"
 #include "linac/io/storage/storage.h"
 #include "linac/train/trained/checkpoint_files.h"
 #include "linac/train/trained/run_models.h"
@@ -105,14 +105,20 @@ std::string words_of_run(const std::string& name, const fs::path& run) {
 
 ChosenModel of_checkpoint(const std::string& name, const fs::path& run, const fs::path& file) {
   ChosenModel chosen{.path = file, .run = run};
-  const weights::TensorFile state = weights::decode_tensors(read_file(file), file.string());
+  const std::string bytes = read_file(file);
+  const weights::TensorFile state = weights::decode_tensors(bytes, file.string());
   chosen.words = fmt::format("{}, {}", file.filename().string(), state_words(state.meta, file));
   if (const CheckpointMoment moment = moment_of(state.meta, file); moment.step == 0) chosen.epochs = moment.epochs;
   if (!is_of_labelled_events(state.meta, file)) return chosen;
-  static std::vector<std::unique_ptr<TemporaryFolder>>
-      folders;  // until this process ends; under the lock of the caller
-  folders.push_back(std::make_unique<TemporaryFolder>());
-  chosen.path = model_of_state(name, run, state, file, folders.back()->path());
+  const fs::path folder = storage::cache_folder() / "models" / "states" / storage::content_hash(bytes);
+  make_folder(folder);
+  chosen.path = model_of_state(name, run, state, file, folder);
+  storage::use_cached(chosen.path);
+  storage::write_note(chosen.path,
+                      {{.etag = {}, .modified = {}, .size = static_cast<int64_t>(fs::file_size(chosen.path))},
+                       fs::absolute(file).string(),
+                       storage::piece_sums_of(chosen.path)});
+  storage::make_room();
   return chosen;
 }
 

@@ -12,8 +12,8 @@ namespace linac::trained {
 struct ChosenModel {
   /// What the name stands for on this machine. Of a folder without a choice the folder, whose model is that of
   /// model_of_run(), or of generators checkpoint_of(). Of a state of a run of labelled events a file of the kind that
-  /// the run leaves as its model, with these weights and what a training that goes on from them needs: it lies in a
-  /// temporary folder as long as this process lives. Of generators the checkpoint.
+  /// the run leaves as its model, with these weights and what a training that goes on from them needs, in the cache. Of
+  /// generators the checkpoint.
   std::filesystem::path path;
   std::filesystem::path run = {};  // its folder; empty for a file of a model
   /// Which state it is, and which others there are: "epoch 4, the last; the best in auc is epoch 2, RUN@best". Empty

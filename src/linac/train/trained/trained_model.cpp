@@ -21,8 +21,10 @@ namespace {
 std::filesystem::path file_of(const std::filesystem::path& model) {
   const bool is_pair = keras::files_of(model).size() > 1;
   if (!is_pair && !std::filesystem::exists(model)) {
-    throw user_error(
-        fmt::format("[model] {}: does not exist; give the folder of a run or the file of a model", model.string()));
+    const std::string name = model.string();
+    const bool of_run = std::filesystem::is_directory(name.substr(0, name.rfind('@')));
+    throw user_error(fmt::format("[model] {}: does not exist; give the folder of a run or the file of a model{}", name,
+                                 of_run ? ", or a state of that run: @best, @last or @epoch=N" : ""));
   }
   if (!std::filesystem::is_directory(model)) return model;
   if (const auto file = model_of_run(model)) return *file;
