@@ -83,6 +83,26 @@ def go_on(folder: pathlib.Path, data: dict, name: str, form: str) -> None:
     expect(scores < 10 * factor * TOLERANCE, f"{name} in {form}: scores in Keras 3 within {scores:.1e}")
 
 
+def called_for_prediction(folder: pathlib.Path, data: dict) -> None:
+    """Transfer learning: base(x, training=False) keeps its running statistics and drops nothing while its weights are trained."""
+    keras2.utils.set_random_seed(6)
+    inputs = keras2.Input((4,))
+    base = keras2.Model(inputs, L.Dropout(0.5)(L.BatchNormalization()(L.Dense(6, activation="tanh")(inputs))), name="base")
+    features = keras2.Input((4,), name="features")
+    once = L.BatchNormalization(name="shared")
+    x = L.Add()([once(base(features, training=False)), once(base(features, training=False), training=False)])
+    model = keras2.Model(features, L.Dense(3, activation="softmax", name="out")(x))
+    model.compile(optimizer=O.SGD(0.1), loss="categorical_crossentropy")
+    path, out = folder / "predicting.h5", folder / "predicting"
+    model.save(path)
+    train(job_of(folder, path, "one_hot", {"train.replicas": 1, "train.batch": EVENTS}), out)
+    expected = model.fit(data["features"], data["one_hot"], batch_size=EVENTS, epochs=EPOCHS, shuffle=False, verbose=0).history["loss"]
+    apart = far([line["train"]["loss"] for line in epochs(out)], expected)
+    home = keras.models.load_model(out / "models" / "model.keras")
+    scores = far(home.predict(data["features"], verbose=0), model.predict(data["features"], verbose=0))
+    expect(max(apart, scores) < 10 * TOLERANCE, f"called with training=False: losses within {apart:.1e}, scores within {scores:.1e}")
+
+
 def refused(folder: pathlib.Path, data: dict) -> None:
     model, path = winding(), folder / "refused.h5"
     model.compile(optimizer=O.Adam(0.02), loss="categorical_crossentropy")
@@ -115,6 +135,7 @@ def main() -> None:
         go_on(folder, data, name, "h5")
         if not name.startswith("old_"):  # the archive is younger
             go_on(folder, data, name, "keras")
+    called_for_prediction(folder, data)
     refused(folder, data)
     if failures:
         sys.exit(f"{len(failures)} checks failed")

@@ -367,6 +367,53 @@ def weighted_steps(folder: pathlib.Path, data: dict) -> None:
         expect(0 < found and abs(found - expected) < 1e-5, f"weighted {name} of an epoch of 12 steps: {found:.6f}, of all events at once {expected:.6f}")
 
 
+def behind_a_mask(folder: pathlib.Path, data: dict) -> None:
+    """Steps that a mask hides are left out of losses and metrics, in training and in the test."""
+    keras.utils.set_random_seed(11)
+    steps = (data["list"].sum(2, keepdims=True) > 0.3).astype("f4")
+    with h5py.File(folder / "events.h5", "a") as file:
+        file["steps"] = steps
+    inputs = keras.Input((7, 3), name="list")
+    x = L.BatchNormalization()(L.Dense(4, activation="tanh")(L.Masking()(inputs)))
+    model = keras.Model(inputs, L.Dense(1, activation="sigmoid", name="out")(x))
+    metrics = ["accuracy", "mean_absolute_error", "recall"]
+    model.compile(optimizer=keras.optimizers.SGD(0.1), loss="binary_crossentropy", metrics=metrics)
+    path, out = folder / "masked.keras", folder / "masked"
+    model.save(path)
+    train(job_of(folder, path, "steps", {"train.replicas": 1, "train.batch": EVENTS, "data.test": [str(folder / "events.h5")]}), out)
+    history = model.fit(data["list"], steps, batch_size=EVENTS, epochs=EPOCHS, shuffle=False, verbose=0,
+                        validation_data=(data["list"], steps), validation_batch_size=EVENTS).history
+    for part, prefix in (("train", ""), ("test", "val_")):
+        for name in ["loss", *metrics]:
+            apart = far([line[part][name] for line in epochs(out)], history[prefix + name])
+            # A step at one half may fall to either side.
+            expect(apart < (0.01 if name in ("accuracy", "recall") else TOLERANCE), f"behind a mask: {part} {name} within {apart:.1e}")
+
+
+def indices(folder: pathlib.Path) -> None:
+    """Indices that an Embedding has no row for are refused before the first step, by check too; predict names the layer."""
+    inputs = keras.Input((2,), name="kind")
+    model = keras.Model(inputs, L.Dense(1, activation="sigmoid")(L.Flatten()(L.Embedding(5, 2, name="table")(inputs))))
+    model.compile(loss="binary_crossentropy")
+    path = folder / "indices.keras"
+    model.save(path)
+    for bad in (5, -1, 2.5):
+        kinds = np.ones((EVENTS, 2), "f4")
+        kinds[7, 1] = bad
+        with h5py.File(folder / "indices.h5", "w") as file:
+            file["kind"], file["label"] = kinds, np.arange(EVENTS, dtype="f4") % 2
+        job = job_of(folder, path, "label", {"data.train": [str(folder / "indices.h5")]})
+        where = ("indices.h5", "event 7", "'kind'", f"holds {bad}")
+        for verb, words in ((["check", job], where), (["train", job, "--out", folder / "indices"], where),
+                            (["predict", "--model", path, "--data", folder / "indices.h5", "--out", folder / "scores.h5"], (f"{bad} is not",))):
+            if verb[0] == "predict" and bad == 2.5:
+                continue
+            done = subprocess.run([LINAC, *verb], capture_output=True, text=True)
+            said = done.stdout + done.stderr
+            expect(done.returncode == 3 and all(word in said for word in (*words, "'table'", "0 to 4")) and "Exception" not in said,
+                   f"{verb[0]} of an index of {bad}: status {done.returncode}, {said.strip()[-200:]}")
+
+
 def restrained(folder: pathlib.Path, data: dict) -> None:
     """Weights that add to the loss, and layers that stay as they are: among them batch normalisation, which then is no statistics."""
     keras.utils.set_random_seed(6)
@@ -745,6 +792,8 @@ def main() -> None:
     every_output(folder, data)
     every_metric(folder)
     weighted_steps(folder, data)
+    behind_a_mask(folder, data)
+    indices(folder)
     exact(folder)
     exact_inside(folder)
     own_layers(folder, data)

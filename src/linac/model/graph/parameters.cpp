@@ -8,6 +8,7 @@
 
 #include "linac/base/base/error.h"
 #include "linac/base/base/rng.h"
+#include "linac/model/graph/calls.h"
 #include "linac/model/graph/layers.h"
 
 namespace linac::graph {
@@ -189,12 +190,13 @@ double add_penalty(const Graph& graph, const Parameters& parameters, double shar
 
 namespace {
 
-/// The calls of each BatchNormalization; empty for other nodes and further calls.
+/// The calls of each BatchNormalization that learn its statistics; empty for other nodes and further calls.
 std::vector<std::vector<size_t>> calls_of_layers(const Graph& graph) {
   std::vector<std::vector<size_t>> calls(graph.nodes.size());
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
     const int shares = graph.nodes[i].shares;
-    if (graph.nodes[i].op == "BatchNormalization") calls[shares < 0 ? i : static_cast<size_t>(shares)].push_back(i);
+    if (graph.nodes[i].op == "BatchNormalization" && !always_predicts(graph.nodes[i]))
+      calls[shares < 0 ? i : static_cast<size_t>(shares)].push_back(i);
   }
   return calls;
 }

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string_view>
 
 #include "linac/base/base/error.h"
+#include "linac/model/keras/settings.h"
 
 namespace linac::keras {
 namespace {
@@ -28,13 +30,20 @@ bool is_tensor(const json& value) {
 TensorName read_name(const json& reference) {
   if (!reference.is_array() || reference.size() < 3 || !reference.at(0).is_string() ||
       !reference.at(1).is_number_unsigned() || !reference.at(2).is_number_unsigned())
-    refuse(fmt::format("{} does not name a tensor", reference.dump()));
+    refuse(fmt::format("{} does not name a tensor", brief(reference)));
   return {reference.at(0).get<std::string>(), reference.at(1).get<size_t>(), reference.at(2).get<size_t>()};
 }
 
-// Nothing, also in a list: the masks of several inputs without one.
-bool is_off(const json& value) {
-  return value.is_null() || value == false || (value.is_array() && std::all_of(value.begin(), value.end(), is_off));
+// Also in a list: the masks of several inputs without one.
+bool is_nothing(const json& value) {
+  return value.is_null() || (value.is_array() && std::all_of(value.begin(), value.end(), is_nothing));
+}
+
+/// True, or 1, which Python takes for the same.
+bool is_on(const std::string& layer, const std::string& key, const json& value) {
+  if (value.is_boolean()) return value.get<bool>();
+  if (value == 0 || value == 1) return value == 1;
+  refuse(fmt::format("layer '{}' is called with {} = {}, which must be true or false", layer, key, brief(value)));
 }
 
 TensorName read_tensor(const json& tensor) {
@@ -61,26 +70,42 @@ void collect_arguments(const std::string& layer, Callee callee, const json& argu
   } else if (argument.is_array()) {
     for (const json& item : argument) collect_arguments(layer, callee, item, call);
   } else if (!argument.is_null()) {
-    refuse(fmt::format("layer '{}' is called with {}, which is not supported", layer, argument.dump()));
+    refuse(fmt::format("layer '{}' is called with {}, which is not supported", layer, brief(argument)));
   }
 }
 
-void read_named_arguments(const std::string& layer, Callee callee, json named, LayerCallArguments& call) {
+/// Of the argument training. In Keras 3 fit() and predict() overrule it; in Keras 2 it holds for both.
+void read_training(const std::string& layer, Callee callee, bool keras2, bool training, LayerCallArguments& call) {
+  if (!training) call.predicts = keras2;
+  if (!training || (callee == Callee::kImageLayer && !keras2)) return;
+  refuse(fmt::format("layer '{}' is called with training = true, which is not supported{}; leave the argument out",
+                     layer,
+                     keras2 ? " (in Keras 2 it would drop values and take statistics of batches in predictions "
+                              "too)"
+                            : ""));
+}
+
+void read_named_arguments(const std::string& layer, Callee callee, bool keras2, json named, LayerCallArguments& call) {
   // Tensors that may be given by name, in the order in which they would stand without.
-  for (const char* name : {"inputs", "sequences", "x", "x1", "x2", "query", "value", "key", "initial_state"}) {
+  for (const char* name :
+       {"inputs", "sequences", "x", "x1", "x2", "query", "value", "key", "initial_state", "attention_mask"}) {
     const auto found = named.find(name);
     if (found == named.end()) continue;
+    if (name == std::string_view("attention_mask") && is_tensor(*found)) call.switches[name] = true;
     collect_arguments(layer, callee, *found, call);
     named.erase(found);
   }
   for (const auto& [key, value] : named.items()) {
-    if (is_off(value) || (callee == Callee::kImageLayer && key == "training")) continue;
-    if (key == "mask" && is_tensor(value))
+    if (is_nothing(value) || (callee == Callee::kOperation && value == false)) continue;
+    if (key == "training") {
+      read_training(layer, callee, keras2, is_on(layer, key, value), call);
+    } else if (key == "mask" && is_tensor(value)) {
       call.mask = read_tensor(value);
-    else if (key == "use_causal_mask" || key == "return_attention_scores")
-      call.switches[key] = true;
-    else
-      refuse(fmt::format("layer '{}' is called with {} = {}, which is not supported", layer, key, value.dump()));
+    } else if (key == "use_causal_mask" || key == "return_attention_scores") {
+      if (is_on(layer, key, value)) call.switches[key] = true;
+    } else {
+      refuse(fmt::format("layer '{}' is called with {} = {}, which is not supported", layer, key, brief(value)));
+    }
   }
 }
 
@@ -91,13 +116,13 @@ LayerCallArguments read_call(const std::string& layer, Callee callee, const json
     const json references = !call.empty() && call[0].is_string() ? json::array({call}) : call;
     for (const json& reference : references) result.tensors.push_back(read_name(reference));
     if (!references.empty() && references[0].size() > 3)
-      read_named_arguments(layer, callee, references[0].at(3), result);
+      read_named_arguments(layer, callee, /*keras2=*/true, references[0].at(3), result);
     return result;
   }
   if (!call.contains("args"))
     refuse(fmt::format("layer '{}' is called with inputs by name, which is not supported", layer));
   collect_arguments(layer, callee, call.at("args"), result);
-  read_named_arguments(layer, callee, call.value("kwargs", json::object()), result);
+  read_named_arguments(layer, callee, /*keras2=*/false, call.value("kwargs", json::object()), result);
   return result;
 }
 
@@ -118,7 +143,7 @@ std::vector<TensorName> read_tensor_names(const json& value) {
   for (const json& item : value) {
     const auto more = read_tensor_names(item);
     names.insert(names.end(), more.begin(), more.end());
-    if (!item.is_structured()) refuse(fmt::format("{} does not name a tensor", item.dump()));
+    if (!item.is_structured()) refuse(fmt::format("{} does not name a tensor", brief(item)));
   }
   return names;
 }

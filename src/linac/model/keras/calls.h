@@ -21,9 +21,12 @@ struct LayerCallArguments {
   std::optional<TensorName> mask;
   /// What a call switches on: "use_causal_mask", "return_attention_scores".
   nlohmann::json switches = nlohmann::json::object();
+  /// A call of Keras 2 with training = False: it predicts in training too. Keras 3 overrules the argument in fit() and
+  /// predict().
+  bool predicts = false;
 };
 
-/// What is called. Constants among the arguments of an operation are welcome; of a layer for images Keras writes its
+/// What is called. Constants among the arguments of an operation are welcome; of a layer for images Keras 3 writes its
 /// default, training = true, which a model that predicts overrules.
 enum class Callee { kLayer, kImageLayer, kOperation };
 

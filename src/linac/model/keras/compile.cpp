@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "linac/base/base/error.h"
+#include "linac/model/keras/settings.h"
 
 namespace linac::keras {
 namespace {
@@ -77,7 +78,7 @@ std::string uncomputed_setting(const json& config) {
   for (const auto& [key, values] : computed_settings()) {
     const auto found = config.find(key);
     if (found != config.end() && std::find(values.begin(), values.end(), *found) == values.end())
-      return fmt::format("{} = {}", key, found->dump());
+      return fmt::format("{} = {}", key, brief(*found));
   }
   return "";
 }
@@ -87,7 +88,35 @@ json config_of(const json& thing) {
   return config.is_object() ? config : json::object();
 }
 
+/// Settings of Keras 3's losses that their get_config() leaves out. (Keras 2 writes them.)
+struct UnwrittenSetting {
+  const char *loss, *setting, *otherwise;
+};
+constexpr UnwrittenSetting kUnwritten[] = {{"huber", "delta", "1.0"}, {"cosine_similarity", "axis", "-1"}};
+
+void add_remarks(const json& loss, std::vector<std::string>& remarks) {
+  const bool one = loss.is_object() && loss.contains("class_name");
+  if (!one) {
+    for (const json& part : loss.is_structured() ? loss : json::array()) add_remarks(part, remarks);
+    return;
+  }
+  if (loss["class_name"] == "function") return;
+  for (const UnwrittenSetting& unwritten : kUnwritten) {
+    if (name_of(loss) != unwritten.loss || config_of(loss).contains(unwritten.setting)) continue;
+    remarks.push_back(
+        fmt::format("the model was compiled with a {}, and Keras's files do not say its {}: {} is taken, as Keras does "
+                    "when it loads the file; a loss with another {} is not there",
+                    unwritten.loss, unwritten.setting, unwritten.otherwise, unwritten.setting));
+  }
+}
+
 std::string loss_name(const json& loss) {
+  if (loss.is_null()) {
+    throw user_error(
+        "[keras] the model was compiled without a loss for one of its outputs (None); give train.fit.loss one for "
+        "each, "
+        "or save a model of the other outputs, keras.Model(model.inputs, model.outputs[:1])");
+  }
   const std::string name = name_of(loss);
   if (name.empty() || name.find("lambda") != std::string::npos) {
     throw user_error(
@@ -117,7 +146,7 @@ std::string metric_name(const json& metric) {
   if (name == "f1_score") {
     for (const auto& [key, value] : micro_f1().items()) {
       const json found = config.value(key, json());
-      if (setting.empty() && found != value) setting = fmt::format("{} = {}", key, found.dump());
+      if (setting.empty() && found != value) setting = fmt::format("{} = {}", key, brief(found));
     }
   }
   return setting.empty() ? name : fmt::format("{} ({})", name, setting);
@@ -207,6 +236,12 @@ std::vector<std::string> compiled_losses(const json& compile_config, const graph
     names.push_back(loss_name(*loss));
   }
   return names;
+}
+
+std::vector<std::string> remarks_on_losses(const json& compile_config) {
+  std::vector<std::string> remarks;
+  if (const json* const loss = member(compile_config, "loss")) add_remarks(*loss, remarks);
+  return remarks;
 }
 
 std::vector<double> compiled_loss_weights(const json& compile_config, const graph::Graph& graph) {

@@ -18,6 +18,10 @@ nlohmann::json modern_compile_config(nlohmann::json keras2, const graph::Graph& 
 /// settings of one that linac does not compute.
 std::vector<std::string> compiled_losses(const nlohmann::json& compile_config, const graph::Graph& graph);
 
+/// What a person should know of these losses: settings that Keras leaves out of its files, so that the loss is taken
+/// with the default, as Keras takes it when it loads the file.
+std::vector<std::string> remarks_on_losses(const nlohmann::json& compile_config);
+
 /// Their weights, one an output; empty if none were given. User error if they are not numbers for all outputs.
 std::vector<double> compiled_loss_weights(const nlohmann::json& compile_config, const graph::Graph& graph);
 

@@ -39,6 +39,20 @@ TEST(CompiledMetrics, KnowWhichOutputTheyAreOf) {
   EXPECT_EQ(metrics("[null]", {"a"}), MetricNames{{}}) << "what has no name is left out";
 }
 
+// get_config() of keras.losses.Huber(delta=2) of Keras 3.15, and of tf_keras.
+TEST(CompiledLosses, SettingsThatKerasLeavesOutAreSaid) {
+  const auto remarks = [](const char* loss) { return remarks_on_losses({{"loss", json::parse(loss)}}); };
+  const auto silent =
+      remarks(R"({"class_name": "Huber", "config": {"name": "huber_loss", "reduction": "sum_over_batch_size"}})");
+  ASSERT_EQ(silent.size(), 1U);
+  EXPECT_NE(silent[0].find("huber, and Keras's files do not say its delta: 1.0"), std::string::npos) << silent[0];
+  EXPECT_EQ(remarks(R"({"a": "mse", "b": {"class_name": "CosineSimilarity", "config": {}}})").size(), 1U);
+  EXPECT_TRUE(remarks(R"({"class_name": "Huber", "config": {"delta": 1.0, "fn": "huber"}})").empty());
+  EXPECT_TRUE(remarks(R"(["huber", {"class_name": "function", "config": "huber"}, null])").empty());
+  EXPECT_TRUE(remarks_on_losses(nullptr).empty());
+  EXPECT_THROW(compiled_losses({{"loss", {"mse", nullptr}}}, with_outputs({"a", "b"})), Error);
+}
+
 TEST(CompileConfig, OfKeras2IsReadAsItWasMeant) {
   const graph::Graph graph = with_outputs({"a", "b"});
   const json old{{"optimizer_config", {{"class_name", "Custom>AdamW"}, {"config", {{"learning_rate", 0.5}}}}},

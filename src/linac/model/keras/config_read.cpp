@@ -7,13 +7,16 @@
 #include <set>
 
 #include "linac/base/base/error.h"
+#include "linac/model/graph/calls.h"
 #include "linac/model/graph/layers.h"
 #include "linac/model/graph/layers/image.h"
+#include "linac/model/graph/masks.h"
 #include "linac/model/graph/open_sizes.h"
 #include "linac/model/keras/calls.h"
 #include "linac/model/keras/config.h"
 #include "linac/model/keras/keras2_config.h"
 #include "linac/model/keras/layers.h"
+#include "linac/model/keras/settings.h"
 
 namespace linac::keras {
 namespace {
@@ -23,6 +26,7 @@ using nlohmann::json;
 constexpr size_t kLayersMax = 100'000;
 constexpr int kDepthMax = 200;                  // of the text: what walks it calls itself
 constexpr int kNestedMax = 8;                   // models in models
+constexpr int64_t kStepsMax = 256;              // at which a model is called
 constexpr int64_t kSizeMax = int64_t{1} << 24;  // one number in a layer's settings
 
 [[noreturn]] void refuse(const std::string& why) {
@@ -32,7 +36,7 @@ constexpr int64_t kSizeMax = int64_t{1} << 24;  // one number in a layer's setti
 // Sizes from the file are multiplied when shapes are inferred: none may come near overflow.
 void check_sizes(const std::string& layer, const json& value) {
   if (value.is_number_integer() && (value > kSizeMax || value < -kSizeMax))
-    refuse(fmt::format("layer '{}': {} is too large (limit {})", layer, value.dump(), kSizeMax));
+    refuse(fmt::format("layer '{}': {} is too large (limit {})", layer, brief(value), kSizeMax));
   int64_t product = 1;
   for (const auto& item : value.is_structured() ? value : json::array()) {
     check_sizes(layer, item);
@@ -40,7 +44,7 @@ void check_sizes(const std::string& layer, const json& value) {
     const int64_t factor = std::abs(item.get<int64_t>());
     if (product > graph::kElementsMax / factor)
       refuse(
-          fmt::format("layer '{}': {} holds too many elements (limit {})", layer, value.dump(), graph::kElementsMax));
+          fmt::format("layer '{}': {} holds too many elements (limit {})", layer, brief(value), graph::kElementsMax));
     product *= factor;
   }
 }
@@ -51,6 +55,7 @@ struct Model;
 struct Layer {
   graph::Node node;
   std::shared_ptr<const Model> model;  // instead of a node: a model used as a layer
+  bool each_step = false;              // the model is called at each step (TimeDistributed)
   std::string group;                   // "conv3d_1"; empty for operations
   int number = -1;                     // in the model's list; -1 for an input that is not in it
   bool keras2 = false;                 // what wrote it
@@ -83,7 +88,13 @@ json named_operation(const json& description) {
 
 std::shared_ptr<const Model> read_model(const std::string& class_name, const json& config, Reading reading);
 
-Layer read_layer(const json& original, Reading reading) {
+/// Of a TimeDistributed that wraps a model: that; null otherwise.
+json model_at_each_step(const std::string& class_name, const json& config) {
+  const json inner = class_name == "TimeDistributed" ? config.value("layer", json()) : json();
+  return inner.is_object() && is_model(inner.at("class_name").get<std::string>()) ? inner : json();
+}
+
+Layer read_named_layer(const json& original, Reading reading) {
   const json description = reading.keras2 ? modern_layer(original) : original;
   const auto class_name = description.at("class_name").get<std::string>();
   const json& config = description.at("config");
@@ -93,6 +104,10 @@ Layer read_layer(const json& original, Reading reading) {
   if (is_model(class_name)) {
     layer.model = read_model(class_name, config, {reading.keras2, reading.depth + 1});
     layer.node.name = layer.model->name;
+  } else if (const json inner = model_at_each_step(class_name, config); !inner.is_null()) {
+    layer.model = read_model(inner.at("class_name"), inner.at("config"), {reading.keras2, reading.depth + 1});
+    layer.node.name = config.at("name").get<std::string>();
+    layer.each_step = true;
   } else {
     layer.node = operation ? read_keras_operation(class_name, named_operation(description))
                            : read_keras_layer(class_name, config);
@@ -105,6 +120,25 @@ Layer read_layer(const json& original, Reading reading) {
   layer.calls = read_calls(layer.node.name, callee, description.value("inbound_nodes", json::array()));
   if (!operation) layer.group = keras_snake_case(class_name == "Model" ? "Functional" : class_name);
   return layer;
+}
+
+/// The layer's name where the file has it, for errors.
+std::string name_in(const json& description) {
+  for (const json& place : {description, description.value("config", json())}) {
+    const json name = place.is_object() ? place.value("name", json()) : json();
+    if (name.is_string()) return name.get<std::string>();
+  }
+  return "";
+}
+
+Layer read_layer(const json& description, Reading reading) {
+  try {
+    return read_named_layer(description, reading);
+  } catch (const json::exception& error) {
+    if (!description.is_object()) throw;
+    refuse(fmt::format("layer '{}' ({}) is not as Keras writes it ({})", name_in(description),
+                       brief(description.value("class_name", json())), error.what()));
+  }
 }
 
 std::vector<Layer> read_layers(const json& descriptions, Reading reading) {
@@ -146,7 +180,7 @@ void wire_sequential(const json& config, Reading reading, Model& model) {
     model.layers.insert(model.layers.begin(), std::move(input));
   }
   for (size_t i = 1; i < model.layers.size(); ++i)
-    model.layers[i].calls = {{{{model.layers[i - 1].node.name}}, json::array(), {}, json::object()}};
+    model.layers[i].calls = {{{{model.layers[i - 1].node.name}}, json::array(), {}, json::object(), false}};
   model.inputs = {{model.layers.front().node.name}};
   model.outputs = {{model.layers.back().node.name}};
 }
@@ -253,11 +287,22 @@ class Calls {
   std::vector<Call> calls_;
 };
 
+void infer(graph::Graph& graph) {
+  try {
+    graph::infer_shapes(graph);
+  } catch (const Error& error) {
+    if (!graph::has_open_sizes(graph)) throw;
+    throw Error(error.code(), fmt::format("{} (sizes that the model leaves open were taken as {}; give them to Input)",
+                                          error.what(), graph::kProvisionalSize));
+  }
+}
+
 /// What a model inside the model adds to the names and places of its layers.
 struct Surroundings {
-  std::string prefix;  // of names
-  std::string path;    // of groups
-  KerasPlace place;    // of the model itself
+  std::string prefix;     // of names
+  std::string path;       // of groups
+  KerasPlace place;       // of the model itself
+  bool predicts = false;  // in training too (LayerCallArguments::predicts)
 };
 
 /// Writes the calls of a model and of the models in it down as nodes, inputs first.
@@ -271,6 +316,11 @@ class Assembly {
 
  private:
   std::vector<int> place(const Calls::Call& call, const std::vector<int>& inputs, int mask, const Surroundings& around);
+  /// A model that is called at each step: Keras cuts the steps out, calls it as often, and joins what it gives.
+  std::vector<int> add_at_steps(const Layer& layer, const std::vector<int>& inputs, const Surroundings& inside,
+                                const std::string& name);
+  int operation(const std::string& op, const std::string& name, const std::vector<int>& inputs, json attributes,
+                const KerasPlace& place);
   /// The node of output `number` of a node.
   int part(int node, size_t number);
   std::string unused_name(const std::string& wanted);
@@ -297,8 +347,18 @@ std::vector<int> Assembly::place(const Calls::Call& call, const std::vector<int>
   KerasPlace place = around.place;
   if (place.numbers.empty()) place.layer = layer.node.name;
   place.numbers.push_back(layer.number);
-  if (layer.model != nullptr)
-    return add(*layer.model, &inputs, {around.prefix + layer.node.name + "_", group + "/", place});
+  const bool predicts = around.predicts || call.arguments().predicts;
+  if (layer.model != nullptr) {
+    for (const auto& [key, value] : call.arguments().switches.items())
+      refuse(fmt::format("the model '{}' is called with {}, which is not supported", layer.node.name, key));
+    if (mask >= 0) {
+      refuse(fmt::format("the model '{}' is called with a mask, which is not supported; put a Masking layer inside",
+                         layer.node.name));
+    }
+    const std::string prefix = around.prefix + layer.node.name;
+    if (layer.each_step) return add_at_steps(layer, inputs, {prefix + "_", group + "/layer/", place, predicts}, prefix);
+    return add(*layer.model, &inputs, {prefix + "_", group + "/", place, predicts});
+  }
   if (result.graph.nodes.size() >= kLayersMax) refuse(fmt::format("more than {} calls of layers", kLayersMax));
   graph::Node node = layer.node;
   node.name = unused_name(around.prefix + node.name);
@@ -306,6 +366,7 @@ std::vector<int> Assembly::place(const Calls::Call& call, const std::vector<int>
   node.mask = mask;
   if (is_operation(node)) node.attributes["arguments"] = call.arguments().arguments;
   node.attributes.update(call.arguments().switches);
+  if (predicts) node.attributes[graph::kTraining] = false;
   if (layer.keras2 && inputs.size() > 1 && graph::has_states(node)) node.attributes["mask_with_states"] = true;
   const int index = static_cast<int>(result.graph.nodes.size());
   if (!layer.group.empty()) {
@@ -316,6 +377,54 @@ std::vector<int> Assembly::place(const Calls::Call& call, const std::vector<int>
   result.groups.push_back(group);
   result.places.push_back(std::move(place));
   return {index};
+}
+
+int Assembly::operation(const std::string& op, const std::string& name, const std::vector<int>& inputs, json attributes,
+                        const KerasPlace& place) {
+  if (result.graph.nodes.size() >= kLayersMax) refuse(fmt::format("more than {} calls of layers", kLayersMax));
+  graph::Node node;
+  node.name = unused_name(name);
+  node.op = op;
+  node.inputs = inputs;
+  node.attributes = std::move(attributes);
+  result.graph.nodes.push_back(std::move(node));
+  result.groups.emplace_back();
+  result.places.push_back(place);
+  return static_cast<int>(result.graph.nodes.size()) - 1;
+}
+
+std::vector<int> Assembly::add_at_steps(const Layer& layer, const std::vector<int>& inputs, const Surroundings& inside,
+                                        const std::string& name) {
+  const auto need = [&](bool holds, const std::string& why) {
+    if (!holds) refuse(fmt::format("layer '{}' (TimeDistributed of a model) {}", name, why));
+  };
+  need(inputs.size() == 1 && layer.model->outputs.size() == 1, "is supported for models of one input and one output");
+  graph::Graph so_far = result.graph;
+  infer(so_far);
+  const auto input = static_cast<size_t>(inputs[0]);
+  const graph::Shape& shape = so_far.nodes[input].output;
+  need(!shape.empty(), "needs steps of at least one axis");
+  need(!graph::has_open_sizes(so_far) || !graph::following_axes(so_far)[input][0],
+       "needs a known number of steps; give it to Input");
+  need(shape[0] <= kStepsMax, fmt::format("has {} steps (limit {})", shape[0], kStepsMax));
+  need(!graph::has_mask(so_far, inputs[0]), "follows a mask, which is not supported; put the Masking behind it");
+  const size_t first = result.graph.nodes.size();
+  const json all{{"class_name", "__slice__"}, {"config", {{"start", nullptr}, {"stop", nullptr}, {"step", nullptr}}}};
+  std::vector<int> steps;
+  for (int64_t step = 0; step < shape[0]; ++step) {
+    const std::vector<int> cut{operation("ops.GetItem", fmt::format("{}_step_{}", name, step), inputs,
+                                         {{"arguments", {nullptr, {all, step}}}}, inside.place)};
+    steps.push_back(add(*layer.model, &cut, inside).at(0));
+  }
+  const bool learns = std::any_of(
+      result.graph.nodes.begin() + static_cast<int64_t>(first), result.graph.nodes.end(), [](const graph::Node& node) {
+        return node.op == "BatchNormalization" && !graph::is_frozen(node) && !graph::always_predicts(node);
+      });
+  need(!learns || !layer.keras2,
+       "holds a BatchNormalization, for which Keras 2 takes all steps together, and Keras 3 each by itself; save the "
+       "model with Keras 3");
+  return {operation("ops.Stack", name, steps, {{"axis", 1}, {"arguments", std::vector<json>(steps.size(), nullptr)}},
+                    inside.place)};
 }
 
 int Assembly::part(int node, size_t number) {
@@ -377,16 +486,6 @@ std::vector<int> Assembly::add(const Model& model, const std::vector<int>* input
   std::vector<int> nodes;
   for (const TensorName& output : model.outputs) nodes.push_back(node_of(model.name, output));
   return nodes;
-}
-
-void infer(graph::Graph& graph) {
-  try {
-    graph::infer_shapes(graph);
-  } catch (const Error& error) {
-    if (!graph::has_open_sizes(graph)) throw;
-    throw Error(error.code(), fmt::format("{} (sizes that the model leaves open were taken as {}; give them to Input)",
-                                          error.what(), graph::kProvisionalSize));
-  }
 }
 
 }  // namespace

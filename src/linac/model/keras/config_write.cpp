@@ -4,6 +4,7 @@
 #include <map>
 
 #include "linac/base/base/error.h"
+#include "linac/model/graph/calls.h"
 #include "linac/model/graph/layers.h"
 #include "linac/model/graph/masks.h"
 #include "linac/model/graph/open_sizes.h"
@@ -160,6 +161,10 @@ class Wiring {
   json inbound_node(const graph::Node& node) const {
     json tensors = json::array(), named = json::object();
     for (const int input : node.inputs) tensors.push_back(tensor(input));
+    if (graph::has_attention_mask(node)) {
+      named["attention_mask"] = tensors.back();
+      tensors.erase(tensors.size() - 1);
+    }
     if (node.op == "MultiHeadAttention" && tensors.size() == 3) {
       named["key"] = tensors[2];
       tensors.erase(2);
@@ -190,7 +195,7 @@ class Wiring {
       return {{"shapes_dict",
                {{"query_shape", shapes[0]},
                 {"value_shape", shapes[1]},
-                {"key_shape", shapes.size() > 2 ? shapes[2] : shapes[1]}}}};
+                {"key_shape", shapes.size() > (graph::has_attention_mask(node) ? 3 : 2) ? shapes[2] : shapes[1]}}}};
     }
     return {{"input_shape", joins(node) ? shapes : shapes.at(0)}};
   }

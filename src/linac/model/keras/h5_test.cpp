@@ -9,6 +9,8 @@
 #include "linac/base/base/error.h"
 #include "linac/base/base/temporary_folder.h"
 #include "linac/base/base/test_errors.h"
+#include "linac/model/graph/calls.h"
+#include "linac/model/graph/parameters.h"
 #include "linac/model/keras/compile.h"
 #include "linac/model/keras/keras2_config.h"
 #include "linac/model/keras/test_keras2_file.h"
@@ -329,6 +331,123 @@ TEST(Keras2Config, TensorsAmongNamedArguments) {
   const graph::Graph graph = read_keras_config(model.dump(), "2.15.0").graph;
   EXPECT_EQ(graph.nodes[2].inputs, (std::vector<int>{0, 1}));
   EXPECT_EQ(graph.nodes[2].attributes.at("use_causal_mask"), true);
+  model["config"]["layers"].push_back(input("seen", {nullptr, 5, 5}));
+  model["config"]["input_layers"].push_back({"seen", 0, 0});
+  model["config"]["layers"][2]["inbound_nodes"][0][0][3]["attention_mask"] = {"seen", 0, 0};
+  const graph::Graph masked = read_keras_config(model.dump(), "2.15.0").graph;
+  const auto mha = static_cast<size_t>(masked.find("mha"));
+  EXPECT_TRUE(graph::has_attention_mask(masked.nodes[mha]));
+  EXPECT_EQ(masked.nodes[mha].inputs.size(), 3U);
+  const std::string written = write_keras_config(masked).config.dump();
+  const graph::Graph again = read_keras_config(written).graph;
+  EXPECT_TRUE(graph::has_attention_mask(again.nodes[static_cast<size_t>(again.find("mha"))]));
+  model["config"]["layers"].back() = input("seen", {nullptr, 4, 5});
+  expect_in(message_of([&] { read_keras_config(model.dump(), "2.15.0"); }), {"'mha'", "attention_mask", "(4, 5)"});
+}
+
+json at_steps(const json& input_shape, const json& layers) {
+  json wrapper{{"layer", sequential("inner", layers)}};
+  return functional("m", {input("x", input_shape), layer("TimeDistributed", "each", wrapper, call_of("x"))},
+                    {"each", 0, 0});
+}
+
+TEST(Keras2Config, AModelAtEachStep) {
+  const json dense = json::array({bare("Dense", "d", {{"units", 2}, {"batch_input_shape", {nullptr, 4}}})});
+  const KerasConfig read = read_keras_config(at_steps({nullptr, 3, 4}, dense).dump(), "2.15.0");
+  const graph::Graph& graph = read.graph;
+  EXPECT_EQ(graph.nodes[static_cast<size_t>(graph.outputs[0])].name, "each");
+  EXPECT_EQ(graph.nodes[static_cast<size_t>(graph.outputs[0])].output, (graph::Shape{3, 2}));
+  EXPECT_EQ(graph::count_weights(graph, false), 4 * 2 + 2) << "the same at all steps";
+  const auto first = static_cast<size_t>(graph.find("each_d"));
+  EXPECT_EQ(read.groups[first], "layers/time_distributed/layer/layers/dense");
+  EXPECT_EQ(graph.nodes[static_cast<size_t>(graph.find("each_d_2"))].shares, static_cast<int>(first));
+  const auto refusal = [](const json& model) { return message_of([&] { read_keras_config(model.dump(), "2.15.0"); }); };
+  expect_in(refusal(at_steps({nullptr, nullptr, 4}, dense)), {"'each'", "a known number of steps"});
+  expect_in(refusal(at_steps({nullptr, 999, 4}, dense)), {"'each'", "has 999 steps"});
+  const json norm = json::array({bare("BatchNormalization", "b", {{"batch_input_shape", {nullptr, 4}}})});
+  expect_in(refusal(at_steps({nullptr, 3, 4}, norm)), {"'each'", "BatchNormalization", "Keras 2"});
+}
+
+/// A base of batch normalisation and dropout that a model calls with these arguments.
+json with_base(const json& arguments) {
+  json base = functional("base",
+                         {input("b", {nullptr, 4}), layer("BatchNormalization", "norm", json::object(), call_of("b")),
+                          layer("Dropout", "drop", {{"rate", 0.5}}, call_of("norm"))},
+                         {"drop", 0, 0});
+  base["name"] = "base";
+  base["inbound_nodes"] = json::array({json::array({json::array({"x", 0, 0, arguments})})});
+  return functional("m", {input("x", {nullptr, 4}), base, layer("Dense", "out", {{"units", 1}}, call_of("base", 1))},
+                    {"out", 0, 0});
+}
+
+TEST(Keras2Config, ACallForPredictionPredictsInTraining) {
+  const graph::Graph graph = read_keras_config(with_base({{"training", false}}).dump(), "2.15.0").graph;
+  const auto predicts = [&](const char* name) {
+    return graph::always_predicts(graph.nodes[static_cast<size_t>(graph.find(name))]);
+  };
+  EXPECT_TRUE(predicts("base_norm") && predicts("base_drop"));
+  EXPECT_FALSE(predicts("out"));
+  graph::Parameters parameters = graph::Parameters::of(graph);
+  for (const float added : graph::statistics_update(graph, parameters).added) EXPECT_EQ(added, 0);
+  const graph::Graph usual = read_keras_config(with_base({{"training", nullptr}}).dump(), "2.15.0").graph;
+  EXPECT_FALSE(graph::always_predicts(usual.nodes[static_cast<size_t>(usual.find("base_norm"))]));
+}
+
+TEST(Keras2Config, RefusesArgumentsOfCalls) {
+  const auto refusal = [](const json& arguments) {
+    return message_of([&] { read_keras_config(with_base(arguments).dump(), "2.15.0"); });
+  };
+  expect_in(refusal({{"training", true}}), {"'base'", "training = true", "Keras 2", "leave the argument out"});
+  expect_in(refusal({{"training", "no"}}), {"'base'", "training = \"no\"", "true or false"});
+  expect_in(refusal({{"mask", {"x", 0, 0}}}), {"'base'", "mask"});
+  expect_in(refusal({{"use_causal_mask", true}}), {"'base'", "use_causal_mask"});
+  expect_in(refusal({{"constants", {"x", 0, 0}}}), {"'base'", "constants"});
+  expect_in(refusal({{"keepdims", false}}), {"'base'", "keepdims = false"});
+}
+
+graph::Graph graph_of(const std::string& class_name, json config) {
+  config["batch_input_shape"] = {nullptr, 4};
+  return read_keras_config(sequential("s", json::array({bare(class_name, "layer", config)})).dump(), "2.15.0").graph;
+}
+
+TEST(Keras2Config, NumbersSpelledOtherwise) {
+  const auto attribute = [](const std::string& class_name, const json& config, const char* key) {
+    return graph_of(class_name, config).nodes[1].attributes.at(key);
+  };
+  EXPECT_EQ(attribute("BatchNormalization", {{"epsilon", false}}, "epsilon"), 0.0) << "of a published model";
+  EXPECT_EQ(attribute("BatchNormalization", {{"center", 0}}, "center"), false);
+  EXPECT_EQ(attribute("Dense", {{"units", 2}, {"use_bias", 0}}, "use_bias"), false);
+  EXPECT_EQ(attribute("LeakyReLU", {{"alpha", false}}, "negative_slope"), 0.0);
+  const json array{{"class_name", "__numpy__"}, {"config", {{"value", 0.25}, {"dtype", "float64"}}}};
+  EXPECT_EQ(attribute("LeakyReLU", {{"negative_slope", array}}, "negative_slope"), 0.25);
+  EXPECT_EQ(attribute("ELU", {{"alpha", {{"type", "ndarray"}, {"value", 0.5}}}}, "alpha"), 0.5);
+  EXPECT_EQ(attribute("ThresholdedReLU", {{"theta", {{"type", "ndarray"}, {"value", 0.5}}}}, "threshold"), 0.5);
+  EXPECT_EQ(attribute("Dropout", {{"rate", false}}, "rate"), 0.0);
+  EXPECT_EQ(attribute("Dense", {{"units", 2}, {"trainable", 0}}, "trainable"), false);
+  const json l2{{"class_name", "L2"}, {"config", {{"l2", false}}}};
+  EXPECT_EQ(attribute("Dense", {{"units", 2}, {"kernel_regularizer", l2}}, "kernel_regularizer").at("l2"), 0.0);
+}
+
+TEST(Keras2Config, RefusesValuesOfAnotherType) {
+  const auto refusal = [](const std::string& class_name, const json& config) {
+    return message_of([&] { graph_of(class_name, config); });
+  };
+  expect_in(refusal("BatchNormalization", {{"epsilon", "small"}}),
+            {"'layer' (BatchNormalization)", "epsilon = \"small\"", "a number"});
+  expect_in(refusal("Dense", {{"units", 2}, {"use_bias", "yes"}}), {"'layer' (Dense)", "use_bias = \"yes\""});
+  expect_in(refusal("Dense", {{"units", 2}, {"trainable", 3}}), {"'layer' (Dense)", "trainable = 3"});
+  const json scale{{"class_name", "VarianceScaling"}, {"config", {{"scale", "one"}}}};
+  expect_in(refusal("Dense", {{"units", 2}, {"kernel_initializer", scale}}),
+            {"'layer' (Dense)", "kernel_initializer = \"one\""});
+  const json mode{{"class_name", "VarianceScaling"}, {"config", {{"mode", 1}}}};
+  expect_in(refusal("Dense", {{"units", 2}, {"kernel_initializer", mode}}), {"'layer'", "kernel_initializer"});
+  const json l1{{"class_name", "L1"}, {"config", {{"l1", "0.1"}}}};
+  expect_in(refusal("Dense", {{"units", 2}, {"kernel_regularizer", l1}}),
+            {"'layer'", "kernel_regularizer: l1 = \"0.1\""});
+  expect_in(refusal("Dense", {{"units", 2}, {"name", 3}}), {"not as Keras writes it"});
+  const std::string bounded = refusal("Dense", {{"units", 2}, {"unknown", json(std::vector<int>(100'000, 7))}});
+  expect_in(bounded, {"'layer' (Dense)", "unknown"});
+  EXPECT_LT(bounded.size(), 600U);
 }
 
 TEST(Keras2Config, RefusesTimeMajor) {

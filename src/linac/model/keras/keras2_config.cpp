@@ -7,6 +7,7 @@
 #include <string>
 
 #include "linac/base/base/error.h"
+#include "linac/model/keras/settings.h"
 
 namespace linac::keras {
 namespace {
@@ -28,7 +29,7 @@ void refuse_functions(const std::string& class_name, const json& config) {
     if (class_name != function) continue;
     throw user_error(fmt::format(
         "[keras] layer '{}' ({}): the TensorFlow function {} is not supported; build the model from Keras layers",
-        config.value("name", ""), class_name, config.value("function", json("inside")).dump()));
+        config.value("name", ""), class_name, brief(config.value("function", json("inside")))));
   }
 }
 

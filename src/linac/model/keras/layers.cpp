@@ -11,6 +11,7 @@
 #include "linac/model/graph/weight_rules.h"
 #include "linac/model/keras/refused_layers.h"
 #include "linac/model/keras/rules.h"
+#include "linac/model/keras/settings.h"
 
 namespace linac::keras {
 namespace {
@@ -27,8 +28,9 @@ constexpr int kInnerLayersMax = 4;  // layers in layers
 constexpr const char* kOperation = "ops.";
 
 // Keras 2 and before wrote the settings of what has a name.
-std::string read_variance_scaling(const json& config) {
-  const double scale = config.value("scale", 1.0);
+std::string read_variance_scaling(const SettingPlace& place, const json& config) {
+  const json given = typed_value(place, ValueType::kNumber, config.value("scale", json(1.0)));
+  const double scale = given.is_null() ? 1.0 : given.get<double>();
   const std::string mode = config.value("mode", "fan_in"), distribution = config.value("distribution", "normal");
   const char* const end = distribution == "uniform" ? "uniform" : "normal";
   if (mode == "fan_avg" && scale == 1) return fmt::format("glorot_{}", end);
@@ -38,13 +40,13 @@ std::string read_variance_scaling(const json& config) {
 }
 
 // "he_uniform" <-> {"class_name": "HeUniform", ...}.
-std::string read_initializer(const json& value) {
+std::string read_initializer(const SettingPlace& place, const json& value) {
   std::string name = value.is_string() ? value.get<std::string>() : value.at("class_name").get<std::string>();
   name = keras_snake_case(name);
   const std::string suffix = "_initializer";  // "OrthogonalInitializer" of older versions
   if (name.ends_with(suffix)) name.erase(name.size() - suffix.size());
   if (name == "variance_scaling" && value.is_object() && value.contains("config"))
-    return read_variance_scaling(value.at("config"));
+    return read_variance_scaling(place, value.at("config"));
   return name;
 }
 
@@ -71,7 +73,7 @@ std::string read_activation(const std::string& layer, const std::string& class_n
   if (value.is_object() && value.value("class_name", "") == "function" && value.at("config").is_string())
     return value.at("config").get<std::string>();
   refuse(layer, class_name,
-         fmt::format("the activation {} is not supported; put it behind as a layer of its own", value.dump()));
+         fmt::format("the activation {} is not supported; put it behind as a layer of its own", brief(value)));
 }
 
 // Keras 3 writes an object where the type came from a policy.
@@ -88,15 +90,29 @@ bool is_off(const json& value) {
 void check_common(const std::string& name, const std::string& class_name, const json& config) {
   const bool input = class_name == "InputLayer";  // integers are welcome there
   if (!input && config.contains("dtype") && !is_float32(config.at("dtype")))
-    refuse(name, class_name, fmt::format("dtype {} is not supported; build it in float32", config.at("dtype").dump()));
+    refuse(name, class_name, fmt::format("dtype {} is not supported; build it in float32", brief(config.at("dtype"))));
 }
 
 graph::Node read_layer(const graph::LayerKind& kind, const std::string& class_name, const json& config, int depth);
 
+// A class of Keras 2 that Keras 3 has as a setting of another.
+constexpr const char* kThresholdedRelu = "ThresholdedReLU";
+
+json relu_of(const json& thresholded) {
+  json config = thresholded;
+  config["threshold"] = thresholded.value("theta", json(1.0));
+  config.erase("theta");
+  return config;
+}
+
 json read_inner_layer(const std::string& outer, const json& value, int depth) {
   if (depth >= kInnerLayersMax) refuse(outer, "layer", "holds layers in layers too deep");
   const auto class_name = value.at("class_name").get<std::string>();
+  if (class_name == kThresholdedRelu)
+    return read_inner_layer(outer, {{"class_name", "ReLU"}, {"config", relu_of(value.at("config"))}}, depth);
   const graph::LayerKind* const kind = graph::find_layer_kind(class_name);
+  if (class_name == "Functional" || class_name == "Sequential" || class_name == "Model")
+    refuse(outer, class_name, "a model is supported inside of a TimeDistributed, and in no wrapper inside of another");
   if (kind == nullptr || kind->own)
     refuse(outer, class_name, fmt::format("the layer inside is not supported; {}", advice_on_layer(class_name)));
   const graph::Node inner = read_layer(*kind, class_name, value.at("config"), depth + 1);
@@ -107,15 +123,25 @@ json read_inner_layer(const std::string& outer, const json& value, int depth) {
 
 void read_setting(graph::Node& node, const graph::LayerKind& kind, const graph::Setting& setting, const json& value,
                   int depth) {
-  if (setting.kind == kDefaultOnly && value != setting.otherwise && !value.is_null()) {
+  const SettingPlace place{node.name, kind.op, setting.key};
+  if (setting.kind == kDefaultOnly && !value.is_null() &&
+      typed_value(place, setting.otherwise.is_boolean() ? ValueType::kFlag : ValueType::kAny, value) !=
+          setting.otherwise) {
     refuse(node.name, kind.op,
-           fmt::format("{} = {} is not supported (only {})", setting.key, value.dump(), setting.otherwise.dump()));
+           fmt::format("{} = {} is not supported (only {})", setting.key, brief(value), brief(setting.otherwise)));
   }
   if (setting.kind == kActivation) node.attributes[setting.key] = read_activation(node.name, kind.op, value);
   if (value.is_null()) return;
-  if (setting.kind == kKept) node.attributes[setting.key] = value;
-  if (setting.kind == kInitializer) node.attributes[setting.key] = read_initializer(value);
+  if (setting.kind == kKept) node.attributes[setting.key] = typed_value(place, type_of(setting), value);
+  if (setting.kind == kInitializer) node.attributes[setting.key] = read_initializer(place, value);
   if (setting.kind == kLayer) node.attributes[setting.key] = read_inner_layer(node.name, value, depth);
+}
+
+/// What the file says of a setting, by its name or by that which it had before: Keras 2 said alpha.
+json value_in_file(const graph::LayerKind& kind, const graph::Setting& setting, const json& config) {
+  if (const auto found = config.find(setting.key); found != config.end()) return *found;
+  const bool renamed = kind.op == "LeakyReLU" && setting.key == "negative_slope";
+  return renamed ? config.value("alpha", setting.otherwise) : setting.otherwise;
 }
 
 graph::Node read_layer(const graph::LayerKind& kind, const std::string& class_name, const json& config, int depth) {
@@ -126,10 +152,15 @@ graph::Node read_layer(const graph::LayerKind& kind, const std::string& class_na
   node.op = kind.op;
   node.attributes = json::object();
   for (const graph::Setting& setting : kind.settings) {
-    const auto found = config.find(setting.key);
-    read_setting(node, kind, setting, found == config.end() ? setting.otherwise : *found, depth);
+    try {
+      read_setting(node, kind, setting, value_in_file(kind, setting, config), depth);
+    } catch (const json::exception& error) {
+      refuse_setting({name, class_name, setting.key}, value_in_file(kind, setting, config), error.what());
+    }
   }
-  if (config.value("trainable", json()) == false) node.attributes["trainable"] = false;
+  const json trainable = config.value("trainable", json());
+  if (typed_value({name, class_name, "trainable"}, ValueType::kFlag, trainable) == false)
+    node.attributes["trainable"] = false;
   for (const auto& [key, value] : config.items()) {
     if (is_keras_rule(key) && !is_off(value)) {
       node.attributes[key] = read_keras_rule(name, class_name, key, value);
@@ -139,7 +170,7 @@ graph::Node read_layer(const graph::LayerKind& kind, const std::string& class_na
                        std::any_of(kind.settings.begin(), kind.settings.end(),
                                    [&key = key](const graph::Setting& setting) { return setting.key == key; });
     if (!known && !is_off(value))
-      refuse(name, class_name, fmt::format("the setting {} = {} is not supported; leave it out", key, value.dump()));
+      refuse(name, class_name, fmt::format("the setting {} = {} is not supported; leave it out", key, brief(value)));
   }
   if (kind.adapt) kind.adapt(node, config);
   if (node.op == "MultiHeadAttention" && activity_penalty(node))
@@ -174,6 +205,7 @@ bool is_operation(const graph::Node& node) {
 }
 
 graph::Node read_keras_layer(const std::string& class_name, const json& config) {
+  if (class_name == kThresholdedRelu) return read_keras_layer("ReLU", relu_of(config));
   const graph::LayerKind* const kind = graph::find_layer_kind(class_name);
   if (kind != nullptr && !kind->own && !class_name.starts_with(kOperation))
     return read_layer(*kind, class_name, config, 0);

@@ -5,6 +5,7 @@
 #include "linac/base/base/error.h"
 #include "linac/model/graph/weight_rules.h"
 #include "linac/model/keras/layers.h"
+#include "linac/model/keras/settings.h"
 
 namespace linac::keras {
 namespace {
@@ -26,13 +27,13 @@ struct Named {
     return given.is_object() ? given : json::object();
   }
   double number(const char* setting, double otherwise) const {
-    const json given = config().value(setting, json(otherwise));
-    if (!given.is_number()) refuse(fmt::format("{} must be a number", setting));
-    return given.get<double>();
+    const json given = typed_value({layer, class_name, fmt::format("{}: {}", key, setting)}, ValueType::kNumber,
+                                   config().value(setting, json(otherwise)));
+    return given.is_null() ? otherwise : given.get<double>();
   }
   [[noreturn]] void refuse(const std::string& why) const {
     throw user_error(fmt::format("[keras] layer '{}' ({}): {} = {} is not supported ({})", layer, class_name, key,
-                                 value.dump(), why));
+                                 brief(value), why));
   }
 };
 

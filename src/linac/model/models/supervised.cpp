@@ -11,6 +11,7 @@
 #include "linac/base/base/nearest.h"
 #include "linac/base/base/plural.h"
 #include "linac/base/job/metrics.h"
+#include "linac/model/graph/masks.h"
 #include "linac/model/graph/weight_rules.h"
 #include "linac/model/models/runnable.h"
 #include "linac/model/nn/gradient.h"
@@ -103,6 +104,7 @@ struct Supervised::Parts {
   std::vector<graph::Shape> target_shapes;
   std::vector<std::string> measures{"loss"};
   std::vector<Metric> metrics;
+  std::vector<bool> masked;           // by output: whether a mask says which of its steps count
   std::vector<bool> weight_sums;      // by output: whether a weighted metric is to be divided by it
   std::vector<std::string> divisors;  // the last of `measures`: what metrics are divided by
   bool penalized = false;             // some weight adds to the loss
@@ -127,6 +129,7 @@ struct Supervised::Parts {
       target_shapes.push_back(node.output);
       if (nn::is_sparse(settings.losses[i])) target_shapes.back().pop_back();
       if (graph.outputs.size() > 1) measures.push_back(node.name + "_loss");
+      masked.push_back(graph::has_mask(graph, graph.outputs[i]));
     }
     for (const graph::Node& node : graph.nodes)
       for (const graph::Weight& weight : node.weights) penalized = penalized || weight.l1 != 0 || weight.l2 != 0;
@@ -135,19 +138,24 @@ struct Supervised::Parts {
     for (const Metric& metric : metrics) {
       if (job::is_of_all_scores(metric.name)) continue;
       measures.push_back(metric.measure);
-      if (metric.weighted && !nn::is_ratio(metric.name)) weight_sums[metric.output] = true;
+      if (metric.weighted && !is_counted(metric)) weight_sums[metric.output] = true;
     }
     for (const Metric& metric : metrics)
-      if (nn::is_ratio(metric.name)) divisors.push_back(divisor_of(metric));
+      if (is_counted(metric)) divisors.push_back(divisor_of(metric));
     for (size_t i = 0; i < weight_sums.size(); ++i)
       if (weight_sums[i]) divisors.push_back(weight_of(i));
     measures.insert(measures.end(), divisors.begin(), divisors.end());
   }
 
+  /// Whether it is divided by what it counted itself.
+  bool is_counted(const Metric& metric) const {
+    return !job::is_of_all_scores(metric.name) && (nn::is_ratio(metric.name) || masked[metric.output]);
+  }
+
   std::string weight_of(size_t output) const { return "weight/" + output_of(graph, output).name; }
   /// Empty: it is a mean over the events.
   std::string divisor_of(const Metric& metric) const {
-    if (nn::is_ratio(metric.name)) return "count/" + metric.measure;
+    if (is_counted(metric)) return "count/" + metric.measure;
     return metric.weighted ? weight_of(metric.output) : "";
   }
 
@@ -156,14 +164,29 @@ struct Supervised::Parts {
     return nn::tensor_view(values, nn::batch_shape(events, shape));
   }
 
-  std::vector<at::Tensor> run(const nn::Weights& weights, const LabelledEvents& batch,
-                              const nn::RunOptions& options) const {
+  /// What the network gives, and which steps of it count: masks of the graph's own outputs, undefined where all do.
+  struct Outputs {
+    std::vector<at::Tensor> values, masks;
+  };
+
+  Outputs run(const nn::Weights& weights, const LabelledEvents& batch, nn::RunOptions options) const {
     std::vector<at::Tensor> inputs;
     for (size_t i = 0; i < graph.inputs.size(); ++i) {
       inputs.push_back(
           view(batch.inputs.at(i), batch.events, graph.nodes[static_cast<size_t>(graph.inputs[i])].output));
     }
-    return network.run(weights, inputs, options);
+    Outputs outputs;
+    options.output_masks = &outputs.masks;
+    outputs.values = network.run(weights, inputs, options);
+    outputs.masks.resize(graph.outputs.size());
+    return outputs;
+  }
+
+  /// The mask of an output that has one. Where its values come to no mask, all steps count.
+  at::Tensor mask_of(const Outputs& outputs, size_t i) const {
+    if (!masked[i] || outputs.masks[i].defined()) return outputs.masks[i];
+    const at::Tensor& values = outputs.values[i];
+    return at::ones({values.size(0)}, values.options().dtype(at::kBool));
   }
 
   std::vector<at::Tensor> targets_of(const LabelledEvents& batch) const {
@@ -215,8 +238,9 @@ struct Supervised::Parts {
   }
 
   /// The first of them is the loss, with its gradient; in the order of `measures`.
-  std::vector<at::Tensor> shares(const std::vector<at::Tensor>& outputs, const LabelledEvents& batch,
-                                 double event_weight, bool weigh_classes) const {
+  std::vector<at::Tensor> shares(const Outputs& given, const LabelledEvents& batch, double event_weight,
+                                 bool weigh_classes) const {
+    const std::vector<at::Tensor>& outputs = given.values;
     const std::vector<at::Tensor> targets = targets_of(batch);
     const at::Tensor weights = batch.weights.empty()
                                    ? at::Tensor()
@@ -236,7 +260,9 @@ struct Supervised::Parts {
       return events;
     };
     for (size_t i = 0; i < graph.outputs.size(); ++i) {
-      const at::Tensor events = weighted(nn::loss_of_events(settings.losses[i], outputs[i], targets[i], options), i);
+      const at::Tensor mask = mask_of(given, i), steps = mask.defined() ? nn::weights_of_mask(mask) : at::Tensor();
+      const at::Tensor events =
+          weighted(nn::loss_of_events(settings.losses[i], outputs[i], targets[i], options, steps), i);
       const at::Tensor loss = event_weight * events.sum(), part = settings.loss_weights[i] * loss;
       total = total.defined() ? total + part : part;
       if (graph.outputs.size() > 1) all.push_back(loss);
@@ -248,8 +274,8 @@ struct Supervised::Parts {
     for (const Metric& metric : metrics) {
       if (job::is_of_all_scores(metric.name)) continue;
       const size_t i = metric.output;
-      const nn::EventMetric events =
-          nn::metric_of_events(metric.name, outputs[i], targets[i], nn::is_sparse(settings.losses[i]));
+      const nn::EventMetric events = nn::metric_of_events(metric.name, outputs[i], targets[i],
+                                                          nn::is_sparse(settings.losses[i]), mask_of(given, i));
       const auto share = [&](const at::Tensor& values) {
         return event_weight * (metric.weighted ? weighted(values, i) : values).sum();
       };
@@ -361,9 +387,10 @@ Contribution Supervised::step(const graph::Parameters& parameters, const Labelle
 Supervised::Tested Supervised::test(const graph::Parameters& parameters, const LabelledEvents& batch,
                                     double event_weight) const {
   const at::NoGradGuard no_gradient;
-  const auto outputs = parts_->run(parts_->network.weights(parameters, nn::Gradients::kNone), batch, {});
+  const Parts::Outputs given = parts_->run(parts_->network.weights(parameters, nn::Gradients::kNone), batch, {});
+  const std::vector<at::Tensor>& outputs = given.values;
   Tested tested;
-  for (const at::Tensor& share : parts_->shares(outputs, batch, event_weight, false))
+  for (const at::Tensor& share : parts_->shares(given, batch, event_weight, false))
     tested.measures.push_back(share.item<float>());
   AlignedFloats unwanted(parts_->penalized ? parameters.trainable.size() : 0);
   tested.measures[0] += parts_->add_penalty(parameters, batch.events, event_weight, unwanted);

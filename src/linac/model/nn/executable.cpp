@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "linac/base/base/error.h"
+#include "linac/model/graph/calls.h"
 #include "linac/model/graph/passes/chain_convolutions.h"
 #include "linac/model/graph/passes/fold_norms.h"
 #include "linac/model/graph/passes/fuse_activations.h"
@@ -111,6 +112,8 @@ std::vector<at::Tensor> Executable::run(const Weights& weights, const std::vecto
   LINAC_CHECK(inputs.size() == graph_.inputs.size());
   if (options.batch_statistics != nullptr)
     options.batch_statistics->assign(static_cast<size_t>(statistics_layout_.total), 0.0F);
+  RunOptions to_predict = options;
+  to_predict.mode = Mode::kInference;
   std::vector<at::Tensor> values(graph_.nodes.size()), masks(graph_.nodes.size());
   std::vector<std::vector<at::Tensor>> more(graph_.nodes.size());  // outputs 1, 2, ... of a node
   for (size_t i = 0; i < inputs.size(); ++i)
@@ -133,9 +136,15 @@ std::vector<at::Tensor> Executable::run(const Weights& weights, const std::vecto
     if (node.mask >= 0) argument_masks[0] = values[static_cast<size_t>(node.mask)];
     RngKey key = options.dropout_key;
     if (chains_[i] == nullptr) key.lane += static_cast<uint32_t>(i);  // a chain knows its layers' indices
-    LayerCall call{node,     arguments,  folded.empty() ? weights.nodes[i] : folded,
-                   options,  key,        {},
-                   kernels_, precision_, std::move(argument_masks),
+    LayerCall call{node,
+                   arguments,
+                   folded.empty() ? weights.nodes[i] : folded,
+                   graph::always_predicts(node) ? to_predict : options,
+                   key,
+                   {},
+                   kernels_,
+                   precision_,
+                   std::move(argument_masks),
                    {}};
     call.own_mask = masks[i] = output_mask(call);
     if (parts_read_[i]) call.more = &more[i];
@@ -156,7 +165,10 @@ std::vector<at::Tensor> Executable::run(const Weights& weights, const std::vecto
     for (const size_t done : read_last_[i]) values[done].reset();
   }
   std::vector<at::Tensor> outputs;
-  for (const int output : graph_.outputs) outputs.push_back(values[static_cast<size_t>(output)]);
+  for (const int output : graph_.outputs) {
+    outputs.push_back(values[static_cast<size_t>(output)]);
+    if (options.output_masks != nullptr) options.output_masks->push_back(masks[static_cast<size_t>(output)]);
+  }
   return outputs;
 }
 

@@ -39,6 +39,8 @@ struct RunOptions {
   RngKey dropout_key = {};  // lane is offset by the node's index
   // In training: filled with mean and variance in the order of Parameters::statistics_layout.
   std::vector<float>* batch_statistics = nullptr;
+  // Filled with the mask of each output, (N, steps...) of bool: which steps count; undefined where all do.
+  std::vector<at::Tensor>* output_masks = nullptr;
   std::vector<at::Tensor>* dropout_masks = nullptr;  // for tests: the multipliers drawn by Dropout and inside of
                                                      // layers, and the numbers by which images vary
 };

@@ -1,5 +1,7 @@
 #include "linac/model/nn/losses.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
 #include <map>
 
@@ -14,9 +16,16 @@ constexpr int64_t kTopK = 5;       // Keras's default
 
 using Loss = at::Tensor (*)(const at::Tensor& p, const at::Tensor& t, const LossOptions& options);
 
-// (N, ...) -> (N)
-at::Tensor mean_of_event(const at::Tensor& values) {
-  return values.reshape({values.size(0), -1}).mean(1);
+// (N, ...) -> (N). `steps`: (N, steps...), what the first axes are multiplied by; undefined: 1.
+at::Tensor mean_of_event(const at::Tensor& values, at::Tensor steps = {}) {
+  const int64_t events = values.size(0);
+  if (!steps.defined()) return values.reshape({events, -1}).mean(1);
+  if (steps.dim() > values.dim()) {
+    throw user_error(fmt::format("[fit] a mask of {} axes does not fit the losses of an output, which have {}",
+                                 steps.dim(), values.dim()));
+  }
+  while (steps.dim() < values.dim()) steps = steps.unsqueeze(-1);
+  return (values * steps).reshape({events, -1}).mean(1);
 }
 
 at::Tensor clipped(const at::Tensor& probability) {
@@ -211,27 +220,34 @@ bool is_sparse(const std::string& loss) {
   return loss == "sparse_categorical_crossentropy";
 }
 
+at::Tensor weights_of_mask(const at::Tensor& mask) {
+  const at::Tensor counts = mask.to(at::kFloat);
+  return counts * (static_cast<double>(mask.numel()) / at::clamp_min(counts.sum(), 1));
+}
+
 at::Tensor loss_of_events(const std::string& loss, const at::Tensor& prediction, const at::Tensor& target,
-                          const LossOptions& options) {
+                          const LossOptions& options, const at::Tensor& steps) {
   const auto found = table().find(loss);
   LINAC_CHECK(found != table().end());  // a metric of spec's table that is none of nn's: losses_test.cpp finds it
-  return mean_of_event(found->second(prediction, target, options));
+  return mean_of_event(found->second(prediction, target, options), steps);
 }
 
 EventMetric metric_of_events(const std::string& metric, const at::Tensor& prediction, const at::Tensor& target,
-                             bool sparse) {
+                             bool sparse, const at::Tensor& mask) {
   const bool classes = prediction.size(-1) > 1;
   if (is_ratio(metric)) return ratios().at(metric)(positives(prediction, target));
+  const at::Tensor steps = mask.defined() ? mask.to(at::kFloat) : at::Tensor(),
+                   counts = mask.defined() ? mean_of_event(steps) : at::Tensor();
   if (metric == "accuracy" && !classes)
-    return {mean_of_event(((prediction > 0.5) == (target > 0.5)).to(at::kFloat)), {}};
+    return {mean_of_event(((prediction > 0.5) == (target > 0.5)).to(at::kFloat), steps), counts};
   if (metric == "accuracy" || metric == "top_k_accuracy") {
     const int64_t k = metric == "accuracy" ? 1 : std::min(kTopK, prediction.size(-1));
     const at::Tensor wanted = sparse ? target.to(at::kLong) : target.argmax(-1);
     const at::Tensor best = std::get<1>(prediction.topk(k, -1));
-    return {mean_of_event((best == wanted.unsqueeze(-1)).any(-1).to(at::kFloat)), {}};
+    return {mean_of_event((best == wanted.unsqueeze(-1)).any(-1).to(at::kFloat), steps), counts};
   }
-  const at::Tensor values = loss_of_events(metric, prediction, target, {});
-  return {metric == "cosine_similarity" ? -values : values, {}};  // as Keras: more is better, but for the loss
+  const at::Tensor values = loss_of_events(metric, prediction, target, {}, steps);
+  return {metric == "cosine_similarity" ? -values : values, counts};  // as Keras: more is better, but for the loss
 }
 
 at::Tensor class_of_events(const at::Tensor& target, bool sparse) {

@@ -23,10 +23,16 @@ std::string full_name(const std::string& name);
 /// Whether the target of this loss or metric holds class indices, without the axis of the classes.
 bool is_sparse(const std::string& loss);
 
+/// What a mask makes of the steps of a batch in its loss: 0 for those that do not count, for the others as many times
+/// more as there are fewer of them. So the mean over the batch is the mean over what counts; 0 if nothing does.
+at::Tensor weights_of_mask(const at::Tensor& mask);
+
 /// The loss of each event, (N): the mean over what lies behind the events' axis (over all but the class axis for
 /// categorical ones). `prediction` (N, shape...), `target` of the same shape, or without the last axis for sparse ones.
+/// `steps`: by what the losses of the steps are multiplied before, (N, steps...), the first axes of the output;
+/// undefined: 1.
 at::Tensor loss_of_events(const std::string& loss, const at::Tensor& prediction, const at::Tensor& target,
-                          const LossOptions& options);
+                          const LossOptions& options, const at::Tensor& steps = {});
 
 /// A metric event by event, (N). Over all events it is the sum of `values`, or of `values` over that of `counts` where
 /// there are such.
@@ -40,9 +46,10 @@ struct EventMetric {
 bool is_ratio(const std::string& metric);
 
 /// A ratio, "accuracy" (by the class with the largest value, or above one half where there is one
-/// value), "top_k_accuracy" (k = 5), or a loss that is a metric too.
+/// value), "top_k_accuracy" (k = 5), or a loss that is a metric too. `mask` says which steps count, (N, steps...) of
+/// bool: there are counts then. A ratio is of all steps, as in Keras.
 EventMetric metric_of_events(const std::string& metric, const at::Tensor& prediction, const at::Tensor& target,
-                             bool sparse);
+                             bool sparse, const at::Tensor& mask = {});
 
 /// The class of each event, (N) of int64: the index of the largest target, the index itself (sparse), or whether the
 /// only value is above one half.

@@ -31,5 +31,22 @@ TEST(Metrics, RatiosCountThePositivesOfAnEvent) {
   expect("f1_score", at::tensor({2.0F, 0.0F}), at::tensor({4.0F, 1.0F}));
 }
 
+// Keras 3.15: BinaryCrossentropy()(y, p) of a p that carries this mask, and BinaryAccuracy over two such batches.
+TEST(Losses, AreMeansOverTheStepsThatCount) {
+  const at::Tensor prediction = at::tensor({0.7F, 0.6F, 0.4F, 0.1F, 0.2F, 0.9F}).reshape({2, 3, 1});
+  const at::Tensor target = at::tensor({1.0F, 0.0F, 1.0F, 0.0F, 1.0F, 0.0F}).reshape({2, 3, 1});
+  const at::Tensor mask = at::tensor({1.0F, 1.0F, 0.0F, 1.0F, 0.0F, 0.0F}).reshape({2, 3}) != 0;
+  const at::Tensor events = loss_of_events("binary_crossentropy", prediction, target, {}, weights_of_mask(mask));
+  EXPECT_NEAR(events.mean().item<double>(), 0.459442, 1e-6);
+  const EventMetric accuracy = metric_of_events("accuracy", prediction, target, false, mask);
+  EXPECT_NEAR((accuracy.values.sum() / accuracy.counts.sum()).item<double>(), 2.0 / 3, 1e-6);
+  EXPECT_TRUE(at::equal(metric_of_events("recall", prediction, target, false, mask).counts,
+                        metric_of_events("recall", prediction, target, false).counts))
+      << "Keras counts all steps";
+  const at::Tensor nothing = at::zeros({2, 3}, at::kBool);
+  EXPECT_EQ(
+      loss_of_events("binary_crossentropy", prediction, target, {}, weights_of_mask(nothing)).sum().item<double>(), 0);
+}
+
 }  // namespace
 }  // namespace linac::nn

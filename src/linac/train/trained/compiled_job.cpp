@@ -132,6 +132,8 @@ CompiledJob with_compiled(job::Job given) {
     if (fit.loss.empty()) {
       throw user_error(fmt::format("[fit] {}: was saved without a loss (model.compile); set train.fit.loss", file));
     }
+    for (const std::string& remark : keras::remarks_on_losses(model.compile))
+      log::warn(fmt::format("[keras] {}: {}", file, remark));
     if (fit.loss_weights.empty()) fit.loss_weights = keras::compiled_loss_weights(model.compile, model.graph);
     if (fit.metrics.empty() && fit.weighted_metrics.empty()) {
       fit.metrics = metrics_of_job(model, "metrics", file);

@@ -20,12 +20,6 @@ void adapt_relu(Node& node, const json&) {
   node.attributes = slope == 0 ? json{{"activation", "relu"}} : json{{"negative_slope", slope}};
 }
 
-// Keras 2 said alpha.
-void adapt_leaky_relu(Node& node, const json& config) {
-  if (config.contains("alpha") && !config.contains("negative_slope"))
-    node.attributes["negative_slope"] = config.at("alpha");
-}
-
 void infer_prelu(Node& node, const std::vector<Shape>& inputs) {
   node.output = inputs[0];
   Shape alpha = inputs[0];
@@ -53,13 +47,7 @@ std::vector<LayerKind> activation_layers() {
        {{"negative_slope", kKept, 0.0}, {"max_value", kKept, nullptr}, {"threshold", kKept, 0.0}},
        false,
        adapt_relu},
-      {"LeakyReLU",
-       1,
-       infer_same,
-       flop_per_element,
-       {{"negative_slope", kKept, 0.3}, {"alpha", kIgnored, nullptr}},
-       false,
-       adapt_leaky_relu},
+      {"LeakyReLU", 1, infer_same, flop_per_element, {{"negative_slope", kKept, 0.3}, {"alpha", kIgnored, nullptr}}},
       {"PReLU",
        1,
        infer_prelu,

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "linac/model/graph/brief.h"
 #include "linac/model/graph/layers/attributes.h"
 #include "linac/model/graph/layers/families.h"
 
@@ -30,7 +31,7 @@ std::optional<int64_t> bound(const Node& node, const json& slice, const char* na
   const json value = config.is_object() ? config.value(name, json()) : json();
   if (value.is_null()) return std::nullopt;
   if (!value.is_number_integer() || value < -kAttributeMax || value > kAttributeMax)
-    refuse(node, fmt::format("cannot take the slice {}", slice.dump()));
+    refuse(node, fmt::format("cannot take the slice {}", brief(slice)));
   return value.get<int64_t>();
 }
 
@@ -68,7 +69,7 @@ std::vector<json> entries_of(const Node& node, size_t axes) {
     else if (!entry.is_null())
       ++taken;
   }
-  if (open > 1 || taken > axes) refuse(node, fmt::format("the key {} does not fit {} axes", given.dump(), axes));
+  if (open > 1 || taken > axes) refuse(node, fmt::format("the key {} does not fit {} axes", brief(given), axes));
   const auto add_rest = [&] { entries.insert(entries.end(), axes - taken, all); };
   for (const json& entry : given) {
     if (is_of_class(entry, "__ellipsis__"))
@@ -81,7 +82,7 @@ std::vector<json> entries_of(const Node& node, size_t axes) {
 }
 
 AxisCut one_cell(const Node& node, const json& entry, int64_t extent) {
-  if (entry < -extent || entry >= extent) refuse(node, fmt::format("{} is not one of {} cells", entry.dump(), extent));
+  if (entry < -extent || entry >= extent) refuse(node, fmt::format("{} is not one of {} cells", brief(entry), extent));
   const auto index = entry.get<int64_t>();
   return {index < 0 ? index + extent : index, 1, 1};
 }
@@ -103,7 +104,7 @@ Key read_key(const Node& node, const Shape& input) {
     } else if (entry.is_number_integer()) {
       key.cuts.push_back(one_cell(node, entry, extent));
     } else {
-      refuse(node, fmt::format("cannot take {} of an axis", entry.dump()));
+      refuse(node, fmt::format("cannot take {} of an axis", brief(entry)));
     }
   }
   return key;
@@ -120,7 +121,7 @@ void infer_reshape(Node& node, const std::vector<Shape>& inputs) {
                                 [](const json& size) { return size.is_number_integer() && size >= 1; });
   node.output = fits ? Shape(shape.begin() + 1, shape.end()) : Shape{};
   if (!fits || !is_bounded(node.output) || elements(node.output) != elements(inputs[0]))
-    refuse(node, fmt::format("cannot make {} of {}; give -1 for the batch and the other sizes as numbers", shape.dump(),
+    refuse(node, fmt::format("cannot make {} of {}; give -1 for the batch and the other sizes as numbers", brief(shape),
                              to_string(inputs[0])));
 }
 

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "linac/model/graph/calls.h"
 #include "linac/model/graph/layers/attributes.h"
 #include "linac/model/graph/layers/families.h"
 
@@ -15,11 +16,19 @@ int64_t output_size(const Node& node, int64_t query) {
 }
 
 // Query, value and perhaps a key (the value, if not given): "Attention is all you need", arXiv:1706.03762.
-void infer_multi_head_attention(Node& node, const std::vector<Shape>& inputs) {
+void infer_multi_head_attention(Node& node, const std::vector<Shape>& given) {
+  std::vector<Shape> inputs = given;
+  const Shape mask = has_attention_mask(node) ? inputs.back() : Shape();
+  if (has_attention_mask(node)) inputs.pop_back();
   if (inputs.size() < 2 || inputs.size() > 3) refuse(node, "takes a query, a value and perhaps a key");
   for (const Shape& input : inputs) need_rank(node, input, 2);
   const Shape &query = inputs[0], &value = inputs[1], &key = inputs.size() > 2 ? inputs[2] : value;
   if (key[0] != value[0]) refuse(node, "has as many keys as values");
+  const auto fits = [&](size_t axis, int64_t steps) { return mask[axis] == steps || mask[axis] == 1; };
+  if (has_attention_mask(node) && (mask.size() != 2 || !fits(0, query[0]) || !fits(1, key[0]))) {
+    refuse(node, fmt::format("its attention_mask is {} an event, wanted is ({}, {}), one for all heads",
+                             to_string(mask), query[0], key[0]));
+  }
   const int64_t heads = integer(node, "num_heads"), key_size = integer(node, "key_dim"),
                 value_size = integer(node, "value_dim", key_size), out = output_size(node, query[1]);
   node.output = {query[0], out};

@@ -7,6 +7,7 @@
 
 #include "linac/base/base/error.h"
 #include "linac/base/base/nearest.h"
+#include "linac/model/graph/brief.h"
 
 namespace linac::graph {
 namespace {
@@ -96,7 +97,7 @@ size_t axis_of(const Node& node, const json& axis, size_t rank) {
   if (axis.is_number_integer() && axis >= 1 && axis <= axes) return axis.get<size_t>() - 1;
   if (axis.is_number_integer() && axis < 0 && axis >= -axes) return static_cast<size_t>(axis.get<int64_t>() + axes);
   refuse(node,
-         fmt::format("axis {} is not one of 1 to {} (0 is the batch), nor of -{} to -1", axis.dump(), axes, axes));
+         fmt::format("axis {} is not one of 1 to {} (0 is the batch), nor of -{} to -1", brief(axis), axes, axes));
 }
 
 std::vector<size_t> axes_of(const Node& node, const std::string& attribute, size_t rank, int64_t otherwise) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "linac/model/graph/brief.h"
 #include "linac/model/graph/layers/attributes.h"
 #include "linac/model/graph/layers/families.h"
 #include "linac/model/graph/layers/merge.h"
@@ -20,7 +21,7 @@ constexpr int64_t kOutputsMax = 1 << 14;  // of one operation
 void check_constants(const Node& node) {
   for (const json& argument : node.attributes.value("arguments", json::array())) {
     if (!argument.is_null() && !argument.is_number() && !argument.is_boolean())
-      refuse(node, fmt::format("the argument {} is not supported (only tensors and numbers)", argument.dump()));
+      refuse(node, fmt::format("the argument {} is not supported (only tensors and numbers)", brief(argument)));
   }
 }
 
@@ -56,7 +57,7 @@ void infer_reduction(Node& node, const std::vector<Shape>& inputs) {
 void infer_norm(Node& node, const std::vector<Shape>& inputs) {
   const json order = node.attributes.value("ord", json());
   if (!order.is_null() && order != 2 && order != "euclidean")
-    refuse(node, fmt::format("ord = {} is not supported (only 2)", order.dump()));
+    refuse(node, fmt::format("ord = {} is not supported (only 2)", brief(order)));
   infer_reduction(node, inputs);
   if (axes_of(node, "axis", inputs[0].size(), -1).size() != 1) refuse(node, "only one axis is supported");
 }
@@ -133,7 +134,7 @@ void infer_split(Node& node, const std::vector<Shape>& inputs) {
     for (const json& end : given) {
       const int64_t before = ends.empty() ? 0 : ends.back();
       if (!end.is_number_integer() || end <= before || end >= size)
-        refuse(node, fmt::format("cannot split {} cells at {}", size, given.dump()));
+        refuse(node, fmt::format("cannot split {} cells at {}", size, brief(given)));
       ends.push_back(end.get<int64_t>());
     }
     ends.push_back(size);

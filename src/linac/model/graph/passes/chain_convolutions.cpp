@@ -4,6 +4,7 @@
 #include <numeric>
 #include <optional>
 
+#include "linac/model/graph/calls.h"
 #include "linac/model/graph/layers.h"
 #include "linac/model/graph/layers/window.h"
 #include "linac/model/graph/passes/rewrite.h"
@@ -54,6 +55,7 @@ class Walk {
     }
     if (!wanted(node) || shared_[next_] || node.mask >= 0) return false;
     if (is_frozen(node) && node.op != "BatchNormalization") return false;  // whose weights would want no gradient
+    if (always_predicts(node) && (node.op == "BatchNormalization" || node.op == "Dropout")) return false;
     taken_.push_back(next_++);
     return true;
   }

@@ -54,7 +54,7 @@ at::Tensor relu(const LayerCall& call) {
   const at::Tensor above = call.node.attributes.contains("max_value")
                                ? at::clamp_max(x, call.node.attributes.at("max_value").get<double>())
                                : x;
-  return at::where(x >= threshold, above, slope * (x - threshold));
+  return at::where(x > threshold, above, slope * (x - threshold));
 }
 
 at::Tensor leaky_relu(const LayerCall& call) {

@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "linac/model/graph/calls.h"
 #include "linac/model/nn/dropout.h"
 #include "linac/model/nn/layers/families.h"
 #include "linac/model/nn/linear.h"
@@ -25,9 +26,14 @@ struct Projection {
   }
 };
 
+/// Query, value and perhaps a key.
+size_t sequences_of(const LayerCall& call) {
+  return call.inputs.size() - (graph::has_attention_mask(call.node) ? 1 : 0);
+}
+
 Heads project(const LayerCall& call, const std::vector<Projection>& by) {
   const at::Tensor &query = call.inputs[0], &value = call.inputs[1],
-                   &key = call.inputs.size() > 2 ? call.inputs[2] : value;
+                   &key = sequences_of(call) > 2 ? call.inputs[2] : value;
   if (!query.is_same(key) || !query.is_same(value))
     return {by[0].apply(query, call.kernels), by[1].apply(key, call.kernels), by[2].apply(value, call.kernels)};
   // Of one input: one product in place of three.
@@ -49,9 +55,10 @@ at::Tensor visible(const LayerCall& call, int64_t queries, int64_t keys) {
   at::Tensor mask;
   const auto also = [&](const at::Tensor& more) { mask = mask.defined() ? at::logical_and(mask, more) : more; };
   if (call.masks[0].defined()) also(call.masks[0].unsqueeze(-1));
-  for (size_t i = 1; i < call.masks.size(); ++i) {
+  for (size_t i = 1; i < sequences_of(call); ++i) {
     if (call.masks[i].defined()) also(call.masks[i].unsqueeze(-2));
   }
+  if (graph::has_attention_mask(call.node)) also(call.inputs.back() != 0);
   if (call.node.attributes.value("use_causal_mask", false))
     also(at::ones({queries, keys}, call.x().options().dtype(at::kBool)).tril().unsqueeze(0));
   return mask.defined() ? mask.unsqueeze(1) : mask;

@@ -14,8 +14,22 @@ at::Tensor masking(const LayerCall& call) {
   return call.x() * call.own_mask.unsqueeze(-1);
 }
 
+// Values of files are looked at before (model/graph/input_rules.h); those that layers have made are not.
 at::Tensor embedding(const LayerCall& call) {
-  return at::embedding(call.weights[0], call.x().to(at::kLong));
+  const at::Tensor indices = call.x().to(at::kLong);
+  const int64_t rows = call.weights[0].size(0);
+  if (indices.numel() > 0) {
+    const auto [least, largest] = at::aminmax(indices);
+    for (const at::Tensor& index : {least, largest}) {
+      if (const auto value = index.item<int64_t>(); value < 0 || value >= rows) {
+        throw data_error(
+            fmt::format("[nn] layer '{}' (Embedding): {} is not one of its rows, 0 to {}; mend the values "
+                        "that lead to it, or give it a larger input_dim",
+                        call.node.name, value, rows - 1));
+      }
+    }
+  }
+  return at::embedding(call.weights[0], indices);
 }
 
 std::span<const at::Tensor> initial_states(const LayerCall& call) {

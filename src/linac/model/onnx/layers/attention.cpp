@@ -1,5 +1,9 @@
+#include <fmt/format.h>
+
 #include <cmath>
 
+#include "linac/base/base/error.h"
+#include "linac/model/graph/calls.h"
 #include "linac/model/graph/layers/attributes.h"
 #include "linac/model/onnx/layers/families.h"
 
@@ -34,6 +38,10 @@ std::string visible(const LayerCall& call, int64_t queries, int64_t keys) {
   std::string mask;
   const auto also = [&](const std::string& more) { mask = mask.empty() ? more : emit.op("And", {mask, more}); };
   if (call.masks[0].defined()) also(emit.unsqueeze(call.masks[0].name, {2}));
+  if (graph::has_attention_mask(call.node)) {
+    throw user_error(fmt::format("[onnx] layer '{}' (MultiHeadAttention): a call with attention_mask cannot be written",
+                                 call.node.name));
+  }
   for (size_t i = 1; i < call.masks.size(); ++i) {
     if (call.masks[i].defined()) also(emit.unsqueeze(call.masks[i].name, {1}));
   }

@@ -4,13 +4,48 @@
 
 #include "linac/base/base/error.h"
 #include "linac/base/base/log.h"
+#include "linac/base/base/plural.h"
 #include "linac/base/job/target_values.h"
+#include "linac/model/graph/input_rules.h"
 #include "linac/train/train/loops/class_balance.h"
 #include "linac/train/train/loops/fit.h"
 #include "linac/train/train/monitor.h"
 #include "linac/train/trained/labelled_data.h"
 
 namespace linac::train {
+namespace {
+
+/// What the layers that read an input can take. Values that are scaled are another's.
+void need_input_values(const data::EventTable& table, const graph::Graph& graph) {
+  const std::vector<graph::InputRule> rules = graph::input_rules(graph);
+  for (size_t i = 0; i < rules.size(); ++i) {
+    const data::ColumnRequest& request = table.columns()[i];
+    if (!rules[i].indices || !request.offset.empty() || !request.factor.empty()) continue;
+    const auto& [layer, count] = *rules[i].indices;
+    table.need(i, {0, static_cast<double>(count - 1), true},
+               fmt::format("layer '{}' (Embedding of {})", layer, plural(count, "row")));
+  }
+}
+
+/// Lists are padded with zeros, and scaling knows no other padding: a layer that hides another value misses both.
+void warn_of_hidden_values(const data::EventTable& table, const graph::Graph& graph) {
+  const std::vector<graph::InputRule> rules = graph::input_rules(graph);
+  for (size_t i = 0; i < rules.size(); ++i) {
+    if (!rules[i].hidden) continue;
+    const auto& [layer, value] = *rules[i].hidden;
+    const data::ColumnRequest& request = table.columns()[i];
+    const bool padded = table.facts(i).values < table.size() * request.event_values();
+    const bool scaled = !request.offset.empty() || !request.factor.empty();
+    if (!padded && !scaled) continue;
+    log::warn(
+        fmt::format("[data] column '{}': layer '{}' (Masking) hides steps of {:g}, and {}: it does not hide those; "
+                    "build the model with Masking(0), and write files that pad with zeros",
+                    request.describe(), layer, value,
+                    padded ? "rows that pad shorter lists are zeros" : "those of the files are scaled like others"));
+  }
+}
+
+}  // namespace
 
 std::vector<data::ColumnRequest> FitLoop::columns_read() const {
   need_known_measures();  // before files are opened
@@ -40,6 +75,7 @@ void FitLoop::need_known_measures() const {
 // The columns of columns_read(): inputs, targets, weights.
 void FitLoop::need_fitting_values(const data::EventTable& table) const {
   const graph::Graph& graph = model_.graph();
+  need_input_values(table, graph);
   size_t column = graph.inputs.size();
   for (size_t i = 0; i < graph.outputs.size(); ++i, ++column) {
     const data::ColumnRequest& request = table.columns()[column];
@@ -62,6 +98,7 @@ void FitLoop::need_fitting_values(const data::EventTable& table) const {
 void FitLoop::warn_of_classes() const {
   const graph::Graph& graph = model_.graph();
   const data::EventTable& train = input_.train();
+  warn_of_hidden_values(train, graph);
   for (size_t i = 0; i < graph.outputs.size(); ++i) {
     const std::string& loss = model_.losses()[i];
     const bool numbers = loss.starts_with("sparse_categorical_");
