@@ -62,7 +62,7 @@ class ZippedRows : public TableReader {
         fmt::format("[data] {}: event {}: column '{}' holds {} and '{}' {}; columns that make rows have as many values "
                     "each in an event: give the other an input of its own",
                     name_, first_ + at, columns_[i].zipped.front(), list_of(one[static_cast<size_t>(at)]),
-                    columns_[i].zipped[part], other[static_cast<size_t>(at)]));
+                    columns_[i].zipped[part], list_of(other[static_cast<size_t>(at)])));
   }
 
   const std::unique_ptr<TableReader> reader_;
