@@ -20,7 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 using std::literals::chrono_literals::operator""ms;
 using std::literals::chrono_literals::operator""s;
-using Mark = CheckpointWriter::Mark;
+using Files = CheckpointWriter::Files;
 
 TrainState state_at(int64_t step, int64_t weights = 1000) {
   graph::Parameters parameters;
@@ -74,7 +74,7 @@ TEST(CheckpointWriter, TheTrainingGoesOnBesideASlowDisk) {
   CheckpointWriter writer(CheckpointStore(folder.path(), 2), disk.told());
   TrainState state = state_at(1);
   const std::string expected = encode(state, {{"note", 7}});
-  writer.save(state, {{"note", 7}}, Mark::kBest);
+  writer.save(state, {{"note", 7}}, {.best = true});
   state.networks[0].parameters.trainable.assign(state.networks[0].parameters.trainable.size(), 9.0F);  // the next step
   writer.check();
   EXPECT_FALSE(fs::exists(file_of(folder, 1)));
@@ -88,8 +88,8 @@ TEST(CheckpointWriter, AFurtherOneWaitsSoThatEachIsWritten) {
   const TemporaryFolder folder;
   SlowDisk disk;
   CheckpointWriter writer(CheckpointStore(folder.path(), 5), disk.told());
-  writer.save(state_at(1), {}, Mark::kNone);
-  auto second = std::async(std::launch::async, [&] { writer.save(state_at(2), {}, Mark::kNone); });
+  writer.save(state_at(1), {}, Files{});
+  auto second = std::async(std::launch::async, [&] { writer.save(state_at(2), {}, Files{}); });
   EXPECT_EQ(second.wait_for(50ms), std::future_status::timeout) << "memory would hold two copies";
   disk.let_go();
   second.get();
@@ -102,7 +102,7 @@ TEST(CheckpointWriter, WhatIsWrittenIsProgressOfATrainingThatWaits) {
   const TemporaryFolder folder;
   CheckpointWriter writer(CheckpointStore(folder.path(), 5), [](const char*) {});
   const uint64_t before = pieces_of_work;
-  writer.save(state_at(1, 3 << 20), {}, Mark::kNone);  // 38 MB with what Adam keeps
+  writer.save(state_at(1, 3 << 20), {}, Files{});  // 38 MB with what Adam keeps
   writer.wait();
   EXPECT_GT(pieces_of_work, before);
 }
@@ -110,16 +110,16 @@ TEST(CheckpointWriter, WhatIsWrittenIsProgressOfATrainingThatWaits) {
 TEST(CheckpointWriter, WhatCannotBeWrittenIsThrownOnceAndNamesTheFile) {
   const TemporaryFolder folder;
   CheckpointWriter writer(CheckpointStore(folder.path(), 2), [](const char*) {});
-  writer.save(state_at(1), {}, Mark::kNone);
+  writer.save(state_at(1), {}, Files{});
   writer.wait();
   const fs::path in_the_way = file_of(folder, 2).string() + ".tmp." + std::to_string(getpid());
   fs::create_directory(in_the_way);
-  writer.save(state_at(2), {}, Mark::kNone);
+  writer.save(state_at(2), {}, Files{});
   EXPECT_NE(message_of([&] { writer.wait(); }).find(file_of(folder, 2).string()), std::string::npos);
   writer.check();
   EXPECT_EQ(writer.store().list(), std::vector<fs::path>{file_of(folder, 1)}) << "the one before is whole";
-  writer.save(state_at(2), {}, Mark::kNone);
-  EXPECT_NE(message_of([&] { writer.save(state_at(3), {}, Mark::kNone); }), "") << "also where the next one is due";
+  writer.save(state_at(2), {}, Files{});
+  EXPECT_NE(message_of([&] { writer.save(state_at(3), {}, Files{}); }), "") << "also where the next one is due";
   fs::remove(in_the_way);
 }
 
@@ -130,7 +130,7 @@ TEST(CheckpointWriter, AFifoInPlaceOfTheFileHoldsNobodyButTheWriter) {
   ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
   std::atomic<int> said = 0;
   CheckpointWriter writer(CheckpointStore(folder.path(), 2), [&](const char*) { ++said; });
-  writer.save(state_at(1), {}, Mark::kNone);
+  writer.save(state_at(1), {}, Files{});
   while (said == 0) std::this_thread::sleep_for(1ms);
   writer.check();
   const int reader = open(fifo.c_str(), O_RDONLY | O_CLOEXEC);
@@ -146,7 +146,7 @@ TEST(CheckpointWriter, SmallFilesFollowTheirCheckpointAndOfThoseOfOneKindTheLast
   SlowDisk disk;
   CheckpointWriter writer(CheckpointStore(folder.path(), 2), disk.told());
   std::string written;
-  writer.save(state_at(1), {}, Mark::kNone);
+  writer.save(state_at(1), {}, Files{});
   for (const char* name : {"a", "b", "c"})
     writer.follow("small", [&, name] { written += name + std::to_string(fs::exists(file_of(folder, 1))); });
   for (const char* name : {"d", "e"}) writer.add("each", [&, name] { written += name; });
@@ -174,7 +174,7 @@ TEST(CheckpointWriter, WhoGivesTheRecordUpPutsNothingInPlace) {
   const TemporaryFolder folder;
   SlowDisk disk;
   CheckpointWriter writer(CheckpointStore(folder.path(), 2), disk.told());
-  writer.save(state_at(1), {}, Mark::kBest);
+  writer.save(state_at(1), {}, {.best = true});
   while (!disk.begun()) std::this_thread::sleep_for(1ms);
   std::atomic<bool> gives_up = false;
   auto given_up = std::async(std::launch::async, [&] {
@@ -186,7 +186,7 @@ TEST(CheckpointWriter, WhoGivesTheRecordUpPutsNothingInPlace) {
   disk.let_go();
   given_up.get();
   EXPECT_TRUE(fs::is_empty(folder.path()));
-  writer.save(state_at(2), {}, Mark::kNone);
+  writer.save(state_at(2), {}, Files{});
   writer.wait();
   EXPECT_EQ(writer.store().list().size(), 1U) << "it keeps the record again";
 }
@@ -195,7 +195,7 @@ TEST(CheckpointWriter, ItsEndWaitsForWhatIsUnderWay) {
   const TemporaryFolder folder;
   {
     CheckpointWriter writer(CheckpointStore(folder.path(), 2), [](const char*) {});
-    writer.save(state_at(1, 1 << 20), {}, Mark::kNone);
+    writer.save(state_at(1, 1 << 20), {}, Files{});
   }
   EXPECT_TRUE(fs::exists(file_of(folder, 1)));
 }
