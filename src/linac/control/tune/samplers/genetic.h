@@ -8,6 +8,7 @@
 
 #include "linac/control/tune/draws.h"
 #include "linac/control/tune/history.h"
+#include "linac/control/tune/pareto.h"
 #include "linac/control/tune/sampler.h"
 
 namespace linac::tune {
