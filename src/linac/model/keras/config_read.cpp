@@ -400,6 +400,9 @@ std::vector<int> Assembly::add_at_steps(const Layer& layer, const std::vector<in
   };
   need(inputs.size() == 1 && layer.model->outputs.size() == 1, "is supported for models of one input and one output");
   graph::Graph so_far = result.graph;
+  so_far.inputs.clear();  // they are named when all layers are there
+  for (size_t i = 0; i < so_far.nodes.size(); ++i)
+    if (so_far.nodes[i].op == "InputLayer") so_far.inputs.push_back(static_cast<int>(i));
   infer(so_far);
   const auto input = static_cast<size_t>(inputs[0]);
   const graph::Shape& shape = so_far.nodes[input].output;

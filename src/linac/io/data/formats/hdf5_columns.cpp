@@ -13,7 +13,7 @@
 #include "linac/io/data/formats/batches/hdf5_types.h"
 #include "linac/io/data/formats/hdf5_events.h"
 #include "linac/io/data/formats/hdf5_lists.h"
-#include "linac/io/data/formats/hdf5_texts.h"
+#include "linac/io/data/formats/hdf5_text_bytes.h"
 
 namespace linac::data {
 namespace {

@@ -4,6 +4,7 @@
 
 #include "linac/base/base/error.h"
 #include "linac/io/data/formats/hdf5_events.h"
+#include "linac/io/data/formats/hdf5_text_bytes.h"
 #include "linac/io/hdf5/handle.h"
 
 namespace linac::data {

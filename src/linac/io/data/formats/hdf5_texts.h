@@ -8,15 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "linac/io/hdf5/handle.h"
-
 namespace linac::data {
 
 /// The data sets in the file's root that hold one text an event. Data error when it cannot be opened.
 std::vector<std::string> text_names(const std::filesystem::path& path);
-
-/// A text of fixed length without its padding.
-std::string unpadded(const char* text, size_t size, H5T_str_t padding);
 
 class EventTexts {
  public:
