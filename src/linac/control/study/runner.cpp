@@ -48,6 +48,7 @@ class Runner {
   }
 
   RunEnd run() {
+    journal_.refresh();  // what another runner told before its study was claimed here
     for (const tune::Trial& trial :
          std::vector<tune::Trial>(journal_.history().trials().begin(), journal_.history().trials().end()))
       if (trial.state == tune::State::kRunning) waiting_.push_back(trial.number);
@@ -139,6 +140,7 @@ class Runner {
 
   void end(Going one, int status) {
     const int64_t number = one.process.number();
+    if (is_taken_over()) return;  // the other one carries it out, and tells
     if (status == 0) return complete(one);
     if (!one.pruned.empty()) return tell(number, tune::State::kPruned, {}, one.pruned);
     if (stopping_) return;  // it goes on with the next call
