@@ -126,7 +126,7 @@ def test_files_that_declare_no_sites() -> None:
     with tempfile.TemporaryDirectory() as folder:
         file = pathlib.Path(folder) / "sites.yaml"
         here = f"{{kind: local, folder: {folder}/site}}"
-        for text, word in (("", "declares none"), (f"a: {here}\na: {here}\n", "there is a site a before it"), (f"pilots: {here}\n", "agents' place"),
+        for text, word in (("", "declares none"), (f"a: {here}\na: {here}\n", "the key 'a' is there twice"), (f"pilots: {here}\n", "agents' place"),
                            ("a: {kind: local, folder: /x, users: ['*']}\n", "without a sandbox"), ("a: {kind: nothing}\n", "is not one of")):
             file.write_text(text)
             said = subprocess.run([LINAC, "serve", "--data", f"{folder}/data", "--sites", str(file), "--listen", "127.0.0.1:0"], capture_output=True, text=True,

@@ -149,10 +149,10 @@ def refused(root: pathlib.Path) -> None:
             ("x", pa.array([[[1, 2]], [[3]]]), "tfrecord", "a row of 1 values"),
             ("x", pa.array([[[1, 2]], [[3]]]), "hdf5", "a row of 1 values"),
             ("x", pa.FixedSizeListArray.from_arrays(pa.ListArray.from_arrays(offsets, pa.array([1, 2])), 1), "hdf5", "no form"),
-            ("a/b", pa.array([1, 2]), "hdf5", "name"), (".", pa.array([1, 2]), "hdf5", "name")):
+            ("a//b", pa.array([1, 2]), "hdf5", "name"), (".", pa.array([1, 2]), "hdf5", "name")):
         table(name, values)
         said = run(root, "convert", "odd.parquet", f"odd-{format}/", "--format", format, status=3)
-        check(f"column '{name}'" in said and words in said and "--columns" in said, f"{format}: {values.type} is refused: {words}")
+        check(f"column '{name}'" in said and words in said and ("--columns" in said or "--without" in said), f"{format}: {values.type} is refused: {words}")
         run(root, "convert", "odd.parquet", f"odd-{format}/", "--format", format, "--columns", "n")
         check(len(list((root / f"odd-{format}").iterdir())) == 2, "its way out goes on in the same folder, and nothing hidden is left")
         for path in (root / f"odd-{format}").iterdir():

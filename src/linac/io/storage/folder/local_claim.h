@@ -9,6 +9,7 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <exception>
 #include <filesystem>
 #include <functional>
 #include <mutex>
@@ -43,6 +44,7 @@ class LocalClaim {
   void check() const;
 
  private:
+  void remove_empty() const;
   void take(TakeOver take_over);
   bool wait_for(const Descriptor& there, TakeOver take_over) const;
   void put_own();
@@ -51,7 +53,9 @@ class LocalClaim {
   const std::filesystem::path folder_;
   ClaimHolder self_;
   const std::chrono::milliseconds look_;
-  Descriptor file_;  // locked
+  Descriptor file_;    // locked
+  bool made_ = false;  // the folder was not there
+  const int exceptions_ = std::uncaught_exceptions();
   std::mutex mutex_;
   std::condition_variable changed_;
   bool ending_ = false;
