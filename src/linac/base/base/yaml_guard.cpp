@@ -10,11 +10,10 @@
 #include <vector>
 
 #include "linac/base/base/error.h"
+#include "linac/base/base/json_keys.h"
 
 namespace linac::config {
 namespace {
-
-constexpr size_t kKeyShownMax = 100;
 
 /// What a node stands for, its aliases written out.
 struct Extent {
@@ -70,11 +69,8 @@ class Guard : public YAML::EventHandler {
   void need_new(const YAML::Mark& mark, const std::string& key) {
     const auto [known, is_new] = open_.back().lines.emplace(key, mark.line + 1);
     if (is_new) return;
-    const std::string lines = known->second == mark.line + 1
-                                  ? fmt::format("twice in line {}", mark.line + 1)
-                                  : fmt::format("in line {} and again in line {}", known->second, mark.line + 1);
-    throw user_error(fmt::format("[yaml] {}:{}: the key '{}' is there twice, {}; leave one of them, or join them",
-                                 where_, mark.line + 1, key.substr(0, kKeyShownMax), lines));
+    throw user_error(fmt::format("[yaml] {}:{}: {}; leave one of them, or join them", where_, mark.line + 1,
+                                 DoubledKey{key, known->second, mark.line + 1}.words()));
   }
   void close() {
     const Open closed = open_.back();

@@ -15,10 +15,6 @@ using nlohmann::json;
 
 constexpr size_t kCallsMax = 10'000;
 
-[[noreturn]] void refuse(const std::string& why) {
-  throw user_error("[keras] config.json: " + why);
-}
-
 // Keras 3's object, or the list of a layer's name and two numbers that Keras 2 writes among named arguments.
 bool is_tensor(const json& value) {
   if (value.is_array())
@@ -30,7 +26,7 @@ bool is_tensor(const json& value) {
 TensorName read_name(const json& reference) {
   if (!reference.is_array() || reference.size() < 3 || !reference.at(0).is_string() ||
       !reference.at(1).is_number_unsigned() || !reference.at(2).is_number_unsigned())
-    refuse(fmt::format("{} does not name a tensor", brief(reference)));
+    refuse_config(fmt::format("{} does not name a tensor", brief(reference)));
   return {reference.at(0).get<std::string>(), reference.at(1).get<size_t>(), reference.at(2).get<size_t>()};
 }
 
@@ -43,7 +39,8 @@ bool is_nothing(const json& value) {
 bool is_on(const std::string& layer, const std::string& key, const json& value) {
   if (value.is_boolean()) return value.get<bool>();
   if (value == 0 || value == 1) return value == 1;
-  refuse(fmt::format("layer '{}' is called with {} = {}, which must be true or false", layer, key, brief(value)));
+  refuse_config(
+      fmt::format("layer '{}' is called with {} = {}, which must be true or false", layer, key, brief(value)));
 }
 
 TensorName read_tensor(const json& tensor) {
@@ -70,7 +67,7 @@ void collect_arguments(const std::string& layer, Callee callee, const json& argu
   } else if (argument.is_array()) {
     for (const json& item : argument) collect_arguments(layer, callee, item, call);
   } else if (!argument.is_null()) {
-    refuse(fmt::format("layer '{}' is called with {}, which is not supported", layer, brief(argument)));
+    refuse_config(fmt::format("layer '{}' is called with {}, which is not supported", layer, brief(argument)));
   }
 }
 
@@ -78,11 +75,11 @@ void collect_arguments(const std::string& layer, Callee callee, const json& argu
 void read_training(const std::string& layer, Callee callee, bool keras2, bool training, LayerCallArguments& call) {
   if (!training) call.predicts = keras2;
   if (!training || (callee == Callee::kImageLayer && !keras2)) return;
-  refuse(fmt::format("layer '{}' is called with training = true, which is not supported{}; leave the argument out",
-                     layer,
-                     keras2 ? " (in Keras 2 it would drop values and take statistics of batches in predictions "
-                              "too)"
-                            : ""));
+  refuse_config(
+      fmt::format("layer '{}' is called with training = true, which is not supported{}; leave the argument out", layer,
+                  keras2 ? " (in Keras 2 it would drop values and take statistics of batches in predictions "
+                           "too)"
+                         : ""));
 }
 
 void read_named_arguments(const std::string& layer, Callee callee, bool keras2, json named, LayerCallArguments& call) {
@@ -104,7 +101,7 @@ void read_named_arguments(const std::string& layer, Callee callee, bool keras2, 
     } else if (key == "use_causal_mask" || key == "return_attention_scores") {
       if (is_on(layer, key, value)) call.switches[key] = true;
     } else {
-      refuse(fmt::format("layer '{}' is called with {} = {}, which is not supported", layer, key, brief(value)));
+      refuse_config(fmt::format("layer '{}' is called with {} = {}, which is not supported", layer, key, brief(value)));
     }
   }
 }
@@ -120,7 +117,7 @@ LayerCallArguments read_call(const std::string& layer, Callee callee, const json
     return result;
   }
   if (!call.contains("args"))
-    refuse(fmt::format("layer '{}' is called with inputs by name, which is not supported", layer));
+    refuse_config(fmt::format("layer '{}' is called with inputs by name, which is not supported", layer));
   collect_arguments(layer, callee, call.at("args"), result);
   read_named_arguments(layer, callee, /*keras2=*/false, call.value("kwargs", json::object()), result);
   return result;
@@ -128,9 +125,13 @@ LayerCallArguments read_call(const std::string& layer, Callee callee, const json
 
 }  // namespace
 
+void refuse_config(const std::string& why) {
+  throw user_error("[keras] config.json: " + why);
+}
+
 std::vector<LayerCallArguments> read_calls(const std::string& layer, Callee callee, const json& inbound_nodes) {
   if (!inbound_nodes.is_array() || inbound_nodes.size() > kCallsMax)
-    refuse(fmt::format("layer '{}': 'inbound_nodes' must be a list of at most {} calls", layer, kCallsMax));
+    refuse_config(fmt::format("layer '{}': 'inbound_nodes' must be a list of at most {} calls", layer, kCallsMax));
   std::vector<LayerCallArguments> calls;
   for (const json& call : inbound_nodes) calls.push_back(read_call(layer, callee, call));
   if (calls.empty()) calls.emplace_back();  // an input is there without a call
@@ -143,7 +144,7 @@ std::vector<TensorName> read_tensor_names(const json& value) {
   for (const json& item : value) {
     const auto more = read_tensor_names(item);
     names.insert(names.end(), more.begin(), more.end());
-    if (!item.is_structured()) refuse(fmt::format("{} does not name a tensor", brief(item)));
+    if (!item.is_structured()) refuse_config(fmt::format("{} does not name a tensor", brief(item)));
   }
   return names;
 }

@@ -30,6 +30,9 @@ struct LayerCallArguments {
 /// default, training = true, which a model that predicts overrules.
 enum class Callee { kLayer, kImageLayer, kOperation };
 
+/// A user error of config.json.
+[[noreturn]] void refuse_config(const std::string& why);
+
 /// User errors name the layer.
 std::vector<LayerCallArguments> read_calls(const std::string& layer, Callee callee,
                                            const nlohmann::json& inbound_nodes);

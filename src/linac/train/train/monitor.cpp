@@ -126,6 +126,11 @@ std::optional<int64_t> restored_epoch(const job::EarlyStopping& settings, const 
   return epoch;
 }
 
+std::optional<int64_t> handed_over_epoch(const job::EarlyStopping& settings, const std::vector<EpochRecord>& history,
+                                         const std::string& loss_name) {
+  return settings.restore_best ? restored_epoch(settings, history, loss_name) : std::nullopt;
+}
+
 bool restores_best(const job::Job& job, const std::string& loss_name) {
   const job::EarlyStopping& settings = job.train.early_stopping;
   const auto measure = [&](const std::string& name) { return name == "loss" ? loss_name : name; };

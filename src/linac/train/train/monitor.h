@@ -45,6 +45,9 @@ bool stopped_early(const job::EarlyStopping& settings, const std::vector<EpochRe
 /// epoch has the measure.
 std::optional<int64_t> restored_epoch(const job::EarlyStopping& settings, const std::vector<EpochRecord>& history,
                                       const std::string& loss_name);
+/// The same where the job asks for it (restore_best), else nothing: then the last epoch's are.
+std::optional<int64_t> handed_over_epoch(const job::EarlyStopping& settings, const std::vector<EpochRecord>& history,
+                                         const std::string& loss_name);
 /// Whether that is always the epoch of the best checkpoint.
 bool restores_best(const job::Job& job, const std::string& loss_name);
 

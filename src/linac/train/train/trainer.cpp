@@ -302,9 +302,8 @@ class Trainer {
     keep_good();
     record_->check();
     const bool due = job_.checkpoint.every_epochs > 0 && state_.epoch % job_.checkpoint.every_epochs == 0;
-    const job::EarlyStopping& settings = job_.train.early_stopping;
     const bool handed_over =
-        settings.restore_best && restored_epoch(settings, state_.history, loop_.words->loss_name()) == record.epoch;
+        handed_over_epoch(job_.train.early_stopping, state_.history, loop_.words->loss_name()) == record.epoch;
     keep_best(best || handed_over, due || finished());
     record_->epoch(state_, record, tested ? tested->signs_of_collapse : std::vector<std::string>{},
                    due || best || finished(), best);

@@ -33,6 +33,11 @@ fs::path folder_of(const fs::path& run) {
   return run / "checkpoints";
 }
 
+// What is there under the whole name is no choice.
+job::RunChoice choice_in(const std::string& name) {
+  return fs::exists(name) ? job::RunChoice{name, ""} : job::split_choice(name);
+}
+
 // Whether it is one of a run, by where it lies.
 bool is_checkpoint(const fs::path& file) {
   return file.extension() == ".safetensors" && file.parent_path().filename() == "checkpoints";
@@ -123,7 +128,7 @@ ChosenModel of_checkpoint(const std::string& name, const fs::path& run, const fs
 }
 
 ChosenModel choose(const std::string& name) {
-  const job::RunChoice choice = fs::exists(name) ? job::RunChoice{name, ""} : job::split_choice(name);
+  const job::RunChoice choice = choice_in(name);
   const fs::path local = storage::local_copy(choice.run);
   if (!choice.which.empty()) return of_checkpoint(name, local, checkpoint_in(local, choice));
   if (fs::is_directory(local)) {
@@ -177,7 +182,7 @@ std::string model_of_job(const std::string& name) {
 }
 
 fs::path checkpoint_of(const std::string& name) {
-  const job::RunChoice choice = fs::exists(name) ? job::RunChoice{name, ""} : job::split_choice(name);
+  const job::RunChoice choice = choice_in(name);
   const fs::path local = storage::local_copy(choice.run);
   if (!choice.which.empty()) return checkpoint_in(local, choice);
   if (!fs::is_directory(local)) return local;

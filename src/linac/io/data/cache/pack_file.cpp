@@ -285,9 +285,7 @@ json pack_key(const storage::Source& source, const std::vector<WantedColumn>& co
     const std::filesystem::path canonical = std::filesystem::weakly_canonical(*source.path(), error);
     key = made_of(columns, transform);
     key["path"] = (error ? *source.path() : canonical).string();
-    key["mtime_ns"] = source.state().mtime_ns;
-    key["inode"] = source.state().inode;
-    key["ctime_ns"] = source.state().ctime_ns;
+    key["state"] = source.state().state();
   }
   key["size"] = source.size();
   return key;
@@ -301,7 +299,7 @@ json remote_pack_key(const std::string& url, const std::vector<WantedColumn>& co
 }
 
 json without_version(json key) {
-  for (const char* part : {"size", "mtime_ns", "inode", "ctime_ns", "remote_version"}) key.erase(part);
+  for (const char* part : {"size", "state", "remote_version"}) key.erase(part);
   return key;
 }
 

@@ -27,10 +27,7 @@ json describe_scan(const std::filesystem::path& path, const storage::Fingerprint
   named.insert(named.end(), fields.numbers.begin(), fields.numbers.end());
   return {{"version", kVersion},
           {"path", (error ? path : canonical).string()},
-          {"size", state.size},
-          {"mtime_ns", state.mtime_ns},
-          {"inode", state.inode},
-          {"ctime_ns", state.ctime_ns},
+          {"state", state.state()},
           {"fields", named},
           {"preprocessing",
            {preprocessing.scale, preprocessing.threshold, preprocessing.min_sum, preprocessing.power,
@@ -117,7 +114,7 @@ ScannedFile scan_file_cached(const std::filesystem::path& path, const std::strin
   std::filesystem::create_directories(folder, error);
   // One for all versions of a file: the last one stays.
   json any_version = scan;
-  for (const char* part : {"size", "mtime_ns", "inode", "ctime_ns"}) any_version.erase(part);
+  any_version.erase("state");
   const std::filesystem::path entry = folder / (storage::content_hash(any_version.dump()) + ".idx");
 
   if (auto known = read_entry(entry, scan, url, state)) return std::move(*known);

@@ -124,7 +124,7 @@ class Hdf5Batches : public BatchReader {
     has_lists_ = std::ranges::any_of(columns_, [](const Column& column) { return column.lists != nullptr; });
     if (has_lists_) block_events_ = std::min(block_events_, kFirstEventsOfLists);
     next_ = range.first;
-    end_ = range.count < 0 ? events_ : range.first + range.count;
+    end_ = range.end(events_);
   }
 
   int64_t events() const override { return events_; }

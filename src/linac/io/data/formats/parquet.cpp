@@ -104,7 +104,7 @@ class ParquetBatches : public BatchReader {
       for (const ParquetColumn& column : wanted_)
         places_.push_back(static_cast<int>(std::ranges::lower_bound(read, column.field) - read.begin()));
       schema_ = arrow::schema(schema);
-      left_ = range.count < 0 ? events_ - range.first : range.count;
+      left_ = range.end(events_) - range.first;
       find_groups(range.first);
     });
   }

@@ -107,7 +107,7 @@ class RootBatches : public BatchReader {
     else
       block_events_ = std::clamp(static_cast<int64_t>(kBlockBytes / all), int64_t{1}, kBlockEventsMax);
     next_ = range.first;
-    end_ = range.count < 0 ? events_ : range.first + range.count;
+    end_ = range.end(events_);
   }
 
   int64_t events() const override { return events_; }

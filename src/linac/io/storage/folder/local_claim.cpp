@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <exception>
 #include <utility>
 
 #include "linac/base/base/atomic_file.h"
@@ -57,7 +56,7 @@ ClaimHolder holder_in(const Descriptor& file) {
 LocalClaim::LocalClaim(fs::path folder, TakeOver take_over, const std::string& token, std::chrono::milliseconds look)
     : folder_(std::move(folder)), self_(ClaimHolder::here()), look_(look) {
   if (!token.empty()) self_.token = token;
-  made_ = !fs::exists(folder_);
+  make_folder(folder_);
   take(take_over);
   if (look_ != kNoThread) thread_ = std::thread([this] { keep(); });
 }
@@ -69,22 +68,11 @@ LocalClaim::~LocalClaim() {
   }
   changed_.notify_all();
   if (thread_.joinable()) thread_.join();
-  if (made_ && std::uncaught_exceptions() > exceptions_) remove_empty();
-}
-
-// What was refused before it began leaves no folder.
-void LocalClaim::remove_empty() const {
-  std::error_code none;
-  const auto files = std::distance(fs::directory_iterator(folder_, none), fs::directory_iterator());
-  if (none || files != 1 || !is_in_place(file_, claim_of(folder_))) return;
-  fs::remove(claim_of(folder_), none);
-  fs::remove(folder_, none);
 }
 
 void LocalClaim::take(TakeOver take_over) {
   const fs::path path = claim_of(folder_);
   for (int i = 0; i < kTriesMax; ++i) {
-    make_folder(folder_);
     const Descriptor there = open_claim(path, O_CREAT);
     if (!there)
       throw environment_error(fmt::format("[folder] {}: cannot be opened ({}); check space and permissions",

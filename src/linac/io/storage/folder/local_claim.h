@@ -9,7 +9,6 @@
 
 #include <chrono>
 #include <condition_variable>
-#include <exception>
 #include <filesystem>
 #include <functional>
 #include <mutex>
@@ -44,7 +43,6 @@ class LocalClaim {
   void check() const;
 
  private:
-  void remove_empty() const;
   void take(TakeOver take_over);
   bool wait_for(const Descriptor& there, TakeOver take_over) const;
   void put_own();
@@ -53,9 +51,7 @@ class LocalClaim {
   const std::filesystem::path folder_;
   ClaimHolder self_;
   const std::chrono::milliseconds look_;
-  Descriptor file_;    // locked
-  bool made_ = false;  // the folder was not there
-  const int exceptions_ = std::uncaught_exceptions();
+  Descriptor file_;  // locked
   std::mutex mutex_;
   std::condition_variable changed_;
   bool ending_ = false;

@@ -22,11 +22,6 @@ using Clock = std::chrono::steady_clock;
 // While one waits for others: how often it looks whether it is asked to stop, and when it says for whom it waits.
 constexpr Milliseconds kLook{1000}, kPatience{10'000};  // or half of the time, where that is shorter
 
-// Whether an attempt has failed because its time was up, and not because the store is gone.
-bool waited_since(Clock::time_point begin) {
-  return Clock::now() - begin >= kLook / 2;
-}
-
 std::string joined_key(int rank) {
   return fmt::format("joined/{}", rank);
 }
@@ -82,34 +77,44 @@ void Founding::connect(const Stores& stores) {
     hosted_ = host_store(stores, served, meet_.master_port);
     host = host_to_call(served);
   }
-  while (keys_ == nullptr) {
-    const auto now = Clock::now();
-    const auto left = std::chrono::duration_cast<Milliseconds>(begin_ + timeout_ - now);
+  const auto failure = try_for_long([&](Milliseconds limit) { keys_ = stores.reach(host, meet_.master_port, limit); },
+                                    [] { return "0"; });
+  if (!failure) return;
+  throw Error(ErrorCode::kPeerLost,
+              fmt::format("[comm] rank {}: no answer from the store at {} ({}); check that rank 0 runs there and "
+                          "that the port is open",
+                          meet_.rank, host_and_port(meet_.master_addr, meet_.master_port), *failure));
+}
+
+// Attempts of a second each while there is time, with looks between them; the last one's reason if all fail.
+std::optional<std::string> Founding::try_for_long(const std::function<void(Milliseconds limit)>& attempt,
+                                                  const Who& who) {
+  for (const auto end = Clock::now() + timeout_;;) {
+    const auto begin = Clock::now();
+    const auto left = std::chrono::duration_cast<Milliseconds>(end - begin);
     try {
-      keys_ = stores.reach(host, meet_.master_port, std::clamp(left, Milliseconds(1), kLook));
+      attempt(std::clamp(left, Milliseconds(1), kLook));
+      return std::nullopt;
     } catch (const std::exception& error) {
-      look_up([] { return "0"; });
-      if (left > kLook && waited_since(now)) continue;
-      throw Error(ErrorCode::kPeerLost,
-                  fmt::format("[comm] rank {}: no answer from the store at {} ({}); check that rank 0 runs there and "
-                              "that the port is open",
-                              meet_.rank, host_and_port(meet_.master_addr, meet_.master_port), error.what()));
+      look_up(who);
+      // One that fails at once has not waited: what it asks is gone.
+      if (left <= kLook || Clock::now() - begin < kLook / 2) return error.what();
     }
   }
 }
 
 // Between two looks of one who waits.
-void Founding::look_up(const std::function<std::string()>& who_is_missing) {
+void Founding::look_up(const Who& who) {
   if (const int signal = stop_signal(); signal != 0) {
     throw Error(ErrorCode::kPreempted, fmt::format("[comm] rank {}: asked to stop ({}) while it waited for rank {}",
-                                                   meet_.rank, strsignal(signal), who_is_missing()));
+                                                   meet_.rank, strsignal(signal), who()));
   }
   if (told_ || Clock::now() - begin_ < std::min(kPatience, timeout_ / 2)) return;
   told_ = true;
   log::warn(
       fmt::format("[comm] rank {} waits for rank {} of {} at {} (environment of {}), up to {:.0f} s; check that "
                   "all workers were started",
-                  meet_.rank, who_is_missing(), meet_.world_size, host_and_port(meet_.master_addr, meet_.master_port),
+                  meet_.rank, who(), meet_.world_size, host_and_port(meet_.master_addr, meet_.master_port),
                   meet_.source, static_cast<double>(timeout_.count()) / 1000));
 }
 
@@ -148,21 +153,12 @@ void Founding::wait_for(const std::string& place) {
       return "0";  // the store itself is gone, and rank 0 or the launcher with it
     }
   };
-  for (const auto end = Clock::now() + timeout_;;) {
-    const auto now = Clock::now();
-    const auto left = std::chrono::duration_cast<Milliseconds>(end - now);
-    try {
-      return keys_->wait(key_of(place), std::clamp(left, Milliseconds(1), kLook));
-    } catch (const std::exception&) {
-      look_up(missing);
-      if (left > kLook && waited_since(now)) continue;
-    }
-    throw Error(ErrorCode::kPeerLost,
-                fmt::format("[comm] rank {}: of {} ranks, {} did not join within {:.1f} s (environment of {}); check "
-                            "that all workers were started",
-                            meet_.rank, meet_.world_size, missing(), static_cast<double>(timeout_.count()) / 1000,
-                            meet_.source));
-  }
+  if (!try_for_long([&](Milliseconds limit) { keys_->wait(key_of(place), limit); }, missing)) return;
+  throw Error(
+      ErrorCode::kPeerLost,
+      fmt::format("[comm] rank {}: of {} ranks, {} did not join within {:.1f} s (environment of {}); check "
+                  "that all workers were started",
+                  meet_.rank, meet_.world_size, missing(), static_cast<double>(timeout_.count()) / 1000, meet_.source));
 }
 
 // Rank 0 reads what all have left and writes the view down for them, so that what the store answers grows with their

@@ -35,7 +35,10 @@ class Founding {
   void connect(const Stores& stores);
   std::string missing_ranks();
   void wait_for(const std::string& place);
-  void look_up(const std::function<std::string()>& who_is_missing);
+  using Who = std::function<std::string()>;  // is missing, for messages
+  std::optional<std::string> try_for_long(const std::function<void(std::chrono::milliseconds limit)>& attempt,
+                                          const Who& who);
+  void look_up(const Who& who);
   void leave(const std::string& place, const std::string& text);
   std::string find(const std::string& place);
 

@@ -418,9 +418,7 @@ void RecordKeeper::failed(const TrainState& state, const Error& error) {
 }
 
 std::optional<int64_t> RecordKeeper::restored(const TrainState& state) const {
-  const job::EarlyStopping& settings = job_.train.early_stopping;
-  if (!settings.restore_best) return std::nullopt;
-  return restored_epoch(settings, state.history, loop_.words->loss_name());
+  return handed_over_epoch(job_.train.early_stopping, state.history, loop_.words->loss_name());
 }
 
 // The best epoch's networks if the job wants them, else the last ones.

@@ -50,9 +50,8 @@ void need_same_numerics(const job::Job& now, job::Job then, const std::string& f
   }
 }
 
-void branch_off(const job::Job& job, const std::filesystem::path& from, const std::filesystem::path& to) {
-  const RunFolder source(from), folder(to);
-  if (folder.holds_run()) return;  // refused by RunPlace::make()
+BranchFiles files_of_branch(const job::Job& job, const std::filesystem::path& from) {
+  const RunFolder source(from);
   job::Job then = source.job();
   forget_folders(then, job);
   job::need_branch(then, job, fmt::format("[train] --branch {}", from.string()),
@@ -69,12 +68,16 @@ void branch_off(const job::Job& job, const std::filesystem::path& from, const st
   };
   std::vector<std::filesystem::path> files = trained::chosen_checkpoints(source.checkpoints());
   std::erase_if(files, [](const std::filesystem::path& file) { return !std::filesystem::exists(file); });
-  files.push_back(checkpoints.back());  // last: whoever finds it finds those that its state speaks of
-  std::vector<std::string> contents;
-  for (const std::filesystem::path& file : files) contents.push_back(whole(file));
-  make_folder(folder.checkpoints());
-  for (size_t i = 0; i < files.size(); ++i)
-    write_file_atomically(folder.checkpoints() / files[i].filename(), contents[i]);
+  files.push_back(checkpoints.back());
+  BranchFiles all;
+  for (const std::filesystem::path& file : files) all.emplace_back(file.filename(), whole(file));
+  return all;
+}
+
+void begin_branch(const BranchFiles& files, const std::filesystem::path& to) {
+  const std::filesystem::path folder = RunFolder(to).checkpoints();
+  make_folder(folder);
+  for (const auto& [name, bytes] : files) write_file_atomically(folder / name, bytes);
 }
 
 }  // namespace linac::train

@@ -65,9 +65,10 @@ void RunPlace::share_with_children() const {
 
 void RunPlace::make(const job::Job& job, const std::string& branch, bool resume) {
   if (mirror_) mirror_->bring();
-  if (!mirror_ && !claim_) claim_folder();
   RunFolder folder(folder_);
-  if (!branch.empty()) branch_off(job, branch, folder_);
+  const bool branches = !branch.empty() && !folder.holds_run();  // into one that holds a run is refused below
+  const BranchFiles begin = branches ? files_of_branch(job, branch) : BranchFiles();
+  if (!mirror_ && !claim_) claim_folder();  // what is refused leaves no folder
   if (folder.holds_run()) {
     if (!resume) {
       throw user_error(
@@ -75,6 +76,7 @@ void RunPlace::make(const job::Job& job, const std::string& branch, bool resume)
     }
     need_same_numerics(job, folder.job(), name());
   }
+  if (branches) begin_branch(begin, folder_);
   folder.create(job);
   std::filesystem::remove_all(folder.views());  // of workers that are no more
   remove_writers_marks(folder_);

@@ -22,6 +22,9 @@ namespace linac::data {
 /// Events of a file; count < 0: to its end.
 struct EventRange {
   int64_t first = 0, count = -1;
+
+  /// Behind its last one, of a file of so many.
+  int64_t end(int64_t events) const { return count < 0 ? events : first + count; }
 };
 
 class BatchReader {
