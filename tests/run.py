@@ -10,6 +10,7 @@ where a test that ran but left out a part of itself counts as passed, and the pa
     --brought NAME...  servers that this pass has brought: for want of one of these no test may skip
     --light-servers    brings Debian's packages of them first, where this user may and LINAC_SKIP_APT is not 1
     --ran FILE         one more line there for each test that has had its turn, for tests/runner/turns.py
+    --again N          where at most N tests failed, they are run once more, alone: one that passes then has passed, and is told as shaky
 
 Exit status 1 if a test failed, if there was none, and with --strict for a skip that is not allowed."""
 
@@ -63,6 +64,26 @@ def chosen(options: argparse.Namespace, tests: list[turns.Test]) -> tuple[list[t
     return [test for test in tests if not test.long], options.jobs + 2
 
 
+def carry_out(build: pathlib.Path, tests: list[turns.Test], side_by_side: int) -> tuple[list[results.Result], float, int]:
+    """How each ended, the seconds of all by the clock, and ctest's exit status."""
+    longest_first(build, tests)
+    with tempfile.TemporaryDirectory(prefix="linac-tests-") as folder:
+        junit, begin = pathlib.Path(folder, "junit.xml"), time.monotonic()
+        words = ["ctest", "--test-dir", build, "--parallel", side_by_side, "-R", names_regex([test.name for test in tests]), "--output-on-failure",
+                 "--output-junit", junit, "--test-output-size-passed", 1 << 24, "--test-output-size-failed", 1 << 24, "--no-tests=error"]
+        process = subprocess.Popen([str(word) for word in words])
+        with Watch(process.pid, {test.name: test.command for test in tests}) as watch:
+            status = process.wait()
+        ran, seconds = results.read(junit) if junit.exists() else [], time.monotonic() - begin
+    for one in ran:
+        one.cpu_s = watch.seconds.get(one.name)
+    return ran, seconds, status
+
+
+def tell_failure(one: results.Result, how: str) -> None:
+    print(f"\n{one.name} {how}:\n" + "\n".join("  " + line for line in one.evidence))
+
+
 def tell_times(build: pathlib.Path, ran: list[results.Result], seconds: float, cpu_s: float) -> None:
     (build / "Testing/seconds.txt").write_text("".join(f"{one.name:32} {one.seconds:.1f} {one.cpu_s or 0:.1f}\n" for one in sorted(ran, key=lambda one: one.name)))
     print(f"\n{len(ran)} tests in {seconds / 60:.1f} min by the clock, {cpu_s / 60:.1f} CPU min; the longest, in seconds (clock, CPU about):")
@@ -103,25 +124,23 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--skips", type=pathlib.Path, default=ROOT / "tests" / "skips.txt")
     parser.add_argument("--ran", type=pathlib.Path)
+    parser.add_argument("--again", type=int, default=0)
     options = parser.parse_args()
     not_brought = bring_light_servers() if options.light_servers else ""
 
     tests, side_by_side = chosen(options, turns.tests_of(options.build))
-    ran, seconds, status = [], 0.0, 0
+    ran, seconds, status, shaky = [], 0.0, 0, []
     before = minutes.cpu_of_children()
     if tests:
-        longest_first(options.build, tests)
-        with tempfile.TemporaryDirectory(prefix="linac-tests-") as folder:
-            junit, begin = pathlib.Path(folder, "junit.xml"), time.monotonic()
-            words = ["ctest", "--test-dir", options.build, "--parallel", side_by_side, "-R", names_regex([test.name for test in tests]), "--output-on-failure",
-                     "--output-junit", junit, "--test-output-size-passed", 1 << 24, "--test-output-size-failed", 1 << 24, "--no-tests=error"]
-            process = subprocess.Popen([str(word) for word in words])
-            with Watch(process.pid, {test.name: test.command for test in tests}) as watch:
-                status = process.wait()
-            seconds = time.monotonic() - begin
-            ran = results.read(junit) if junit.exists() else []
-        for one in ran:
-            one.cpu_s = watch.seconds.get(one.name)
+        ran, seconds, status = carry_out(options.build, tests, side_by_side)
+        failed = [one for one in ran if one.outcome == results.FAILED]
+        if 0 < len(failed) <= options.again:
+            print(f"\nOnce more, alone: {' '.join(one.name for one in failed)}", flush=True)
+            again, more, status = carry_out(options.build, [test for test in tests if test.name in {one.name for one in failed}], 1)
+            seconds += more
+            second = {one.name: one for one in again}
+            shaky = [one for one in failed if one.name in second and second[one.name].outcome != results.FAILED]
+            ran = [second.get(one.name, one) for one in ran]
         tell_times(options.build, ran, seconds, minutes.cpu_of_children() - before)
 
     machine, lines = skip_list.Machine(options.brought, options.build), skip_list.read(options.skips)
@@ -135,10 +154,12 @@ def main() -> int:
 
     failed = [one.name for one in ran if one.outcome == results.FAILED]
     forbidden = [skip for skip in skips if not allowed[skip]] if options.strict else []
+    for one in shaky:
+        tell_failure(one, "is shaky: it failed beside others, as follows, and passed alone")
     if failed:
         for one in ran:
             if one.outcome == results.FAILED:
-                print(f"\n{one.name} failed:\n" + "\n".join("  " + line for line in one.evidence))
+                tell_failure(one, "failed")
         print("\nFailed: " + " ".join(failed))
     if forbidden:
         print(f"\n{len(forbidden)} skips that tests/skips.txt does not allow here: bring what is missing, or add a line that says what they need")

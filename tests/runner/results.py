@@ -61,13 +61,17 @@ def whole(test: str, output: str) -> list[Skip]:
 
 # GoogleTest: "file:line: Failure" and what follows, up to the next event.
 GOOGLE_FAILURE = re.compile(r"^[^\n]*:\d+: Failure\n(?:(?!\[ |[^\n]*:\d+: (?:Failure|Skipped)).*\n?)*", re.M)
+# Python: the traceback, the line before it, which names the part that failed where a test has several, and the error.
+PYTHON_FAILURE = re.compile(r"^(?:[^\n]*\n)?Traceback \(most recent call last\):\n(?:[ \t]+[^\n]*\n|\n)*[^\n]*$", re.M)
 EVIDENCE_LINES, EVIDENCE_WIDTH = 40, 240
 
 
 def evidence(output: str) -> list[str]:
-    """What a failed test says of its failure: GoogleTest's failures and which tests had them, else its last lines. Bounded, since a log may
-    keep the end only."""
+    """What a failed test says of its failure: GoogleTest's failures and which tests had them, Python's tracebacks, else its last lines.
+    Bounded, since a log may keep the end only."""
     blocks = [match.group().rstrip().splitlines()[:8] for match in GOOGLE_FAILURE.finditer(output)]
+    for traceback in (match.group().splitlines() for match in PYTHON_FAILURE.finditer(output)):
+        blocks.append(traceback if len(traceback) <= 12 else [*traceback[:2], "  ...", *traceback[-9:]])
     lines = [line for block in blocks for line in block][:EVIDENCE_LINES] + re.findall(r"^\[  FAILED  \] .*\(\d+ ms\)$", output, re.M)
     lines = lines or [line for line in output.splitlines() if line.strip()][-EVIDENCE_LINES // 2:]
     return [line[:EVIDENCE_WIDTH] for line in lines[-EVIDENCE_LINES:]]

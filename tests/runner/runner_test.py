@@ -30,9 +30,11 @@ add_test(NAME half COMMAND sh -c "echo 'SKIPPED the other half: no such server; 
 add_test(NAME none COMMAND sh -c "echo 'skipped: no sshd (tests/servers/get.sh sshd)'; exit 77")
 add_test(NAME bad COMMAND sh -c "echo why it is bad; exit 3")
 add_test(NAME lost COMMAND no_such_program)
+add_test(NAME shaky_long COMMAND sh -c "test -e been || { touch been; echo the first time; exit 1; }")
 add_test(NAME long_one COMMAND true)
 set_tests_properties(none PROPERTIES SKIP_RETURN_CODE 77)
 set_tests_properties(long_one PROPERTIES LABELS long COST 50)
+set_tests_properties(shaky_long PROPERTIES LABELS long)
 """
 
 
@@ -63,7 +65,19 @@ class Runner(unittest.TestCase):
         self.assertEqual(self.run_tests("-R", "nothing")[0], 1)
         self.assertEqual(self.run_tests("-R", "nothing")[1][-1], "0 passed, 0 failed, 0 skipped")
         self.assertEqual(self.run_tests("-R", "none")[0], 0)
-        self.assertEqual(self.run_tests("--long")[1][-1], "1 passed, 0 failed, 0 skipped")
+        self.assertEqual(self.run_tests("-R", "^long_one$")[1][-1], "1 passed, 0 failed, 0 skipped")
+
+    def test_once_more_alone(self):
+        been = self.folder / "build" / "been"
+        been.unlink(missing_ok=True)
+        self.assertEqual(self.run_tests("--long")[1][-1], "1 passed, 1 failed, 0 skipped")
+        been.unlink()
+        status, said = self.run_tests("--long", "--again", "1")
+        self.assertEqual((status, said[-1]), (0, "2 passed, 0 failed, 0 skipped"))
+        self.assertEqual(said[said.index("shaky_long is shaky: it failed beside others, as follows, and passed alone:") + 1], "  the first time")
+        status, said = self.run_tests("-R", "bad|lost", "--again", "2")
+        self.assertEqual((status, said[-1]), (1, "0 passed, 2 failed, 0 skipped"), "what fails twice has failed")
+        self.assertNotIn("Once more, alone: bad lost", self.run_tests("-R", "bad|lost", "--again", "1")[1], "more than that is no accident")
 
     def test_a_skip_is_allowed_only_where_its_need_is_missing(self):
         lines = "half | * | server:prometheus | it\nnone | all | server:sshd | it\n"
@@ -107,6 +121,8 @@ class Skips(unittest.TestCase):
                 "[       OK ] C.D (0 ms)\n[  FAILED  ] 1 test, listed below:\n[  FAILED  ] A.B\n")
         self.assertEqual(results.evidence(said), ["a_test.cpp:7: Failure", "Expected equality", "  1", "  2", "[  FAILED  ] A.B (3 ms)"])
         self.assertEqual(len(results.evidence("line\n" * 1000)), results.EVIDENCE_LINES // 2)
+        said = "ok 1 s first\nFAIL 2 s second\nTraceback (most recent call last):\n  File \"a.py\", line 1, in f\n    g()\nAssertionError: 59 of 55\n\nok third\n"
+        self.assertEqual(results.evidence(said), ["FAIL 2 s second", "Traceback (most recent call last):", '  File "a.py", line 1, in f', "    g()", "AssertionError: 59 of 55"])
         self.assertEqual(results.evidence("x" * 10000), ["x" * results.EVIDENCE_WIDTH])
 
     def test_of_our_own(self):
