@@ -78,7 +78,7 @@ def taken_over(root: pathlib.Path) -> None:
     (program := root / "parabola.py").write_text(PROGRAM)
     environment = {"PARABOLA": str(program), "BEGUN": str(root / "begun-both")}
     out = root / "both"
-    first = start("tune", study, "--out", out, SLOW="0.5", **environment)
+    first = start("tune", study, "--out", out, SLOW="1.5", **environment)  # all longer than a second one waits for the claim
     wait_for(lambda: (out / "trials").exists() and list((out / "trials").iterdir()), "a trial", 60, 0.02)
     text = linac("tune", study, "--out", out, status=2, **environment)
     check(f"process {first.pid} on" in text and "--take-over" in text, "a second linac tune is refused, and told who is there")
@@ -109,7 +109,7 @@ def in_parallel(root: pathlib.Path) -> None:
     begun = root / "begun-parallel"
     environment = {"PARABOLA": str(root / "parabola.py"), "BEGUN": str(begun)}
     out = root / "parallel"
-    first = start("tune", study, "--out", out, SLOW="0.4", **environment)
+    first = start("tune", study, "--out", out, SLOW="1.5", **environment)
     wait_for(lambda: (out / "trials").exists(), "the trials", 60, 0.02)
     check("works on it" in linac("tune", study, "--out", out, status=2, **environment), "a second one beside it is refused")
     os.kill(first.pid, signal.SIGKILL)
