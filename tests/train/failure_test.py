@@ -97,13 +97,13 @@ def damaged(root: pathlib.Path) -> None:
 OTHER_BITS = {"ATEN_CPU_CAPABILITY": "default", "ONEDNN_MAX_CPU_ISA": "SSE41"}  # as of an old processor
 
 
-def by_hand(root: pathlib.Path, out: str, settings: list[dict], status: list[int], of_last: dict | None = None) -> list[str]:
+def by_hand(root: pathlib.Path, out: str, settings: list[dict], status: list[int], of_last: dict | None = None, *words: str) -> list[str]:
     """Two ranks started as torchrun would, each with its own settings; `of_last`: variables of the last one."""
     port = free_port()
     processes = []
     for rank, mine in enumerate(settings):
         variables = runs.placed(rank, 2, port, local_rank=rank) | (of_last if of_last and rank else {})
-        processes.append(subprocess.Popen(runs.arguments(root / out, mine), cwd=runs.ROOT, env=runs.environment(**variables), text=True,
+        processes.append(subprocess.Popen(runs.arguments(root / out, mine, *words), cwd=runs.ROOT, env=runs.environment(**variables), text=True,
                                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT))
     texts = [process.communicate(timeout=600)[0] for process in processes]
     got = [process.returncode for process in processes]
@@ -138,6 +138,8 @@ def files_disagree(root: pathlib.Path) -> None:
                               ("another model file", taken, {**taken, "model.file": root / "other.keras"})):
         texts = by_hand(root, what.replace(" ", "-"), [{**one_step, **mine}, {**one_step, **other}], [2, 2])
         check(all(f"rank 1 has {what}" in text for text in texts), f"{what}: refused on every rank")
+    texts = by_hand(root, "nowhere", [one_step, one_step], [2, 2], None, "--resume")
+    check(all("there is no run in" in text for text in texts), "a resume where no host has the run is refused on every rank")
     texts = by_hand(root, "processors", [one_step, one_step], [2, 2], OTHER_BITS)
     check(all("rank 1 has a processor that computes other last bits" in text for text in texts), "a processor of another kind is refused on every rank")
     text = runs.run(root / "elsewhere", {**one_step, "train.max_steps": 2}, "--resume", **OTHER_BITS)

@@ -54,13 +54,17 @@ void add_train_verb(CLI::App& app) {
       "--out", options->run.out,
       "folder of the run (default: runs/NAME-DATE-TIME), or s3://BUCKET/FOLDER, where it is kept while the "
       "run goes on (docs/guide/data.md)");
-  verb->add_flag("--resume", options->run.resume,
-                 "go on from the newest good checkpoint of the folder; start there if there is none");
+  auto* resume = verb->add_flag("--resume", options->run.resume,
+                                "go on with the run in the folder, from its newest good checkpoint");
+  verb->add_flag("--resume-or-start", options->run.or_start,
+                 "the same, or start where there is no run yet: for a script that runs again")
+      ->excludes(resume);
   verb->add_option("--branch", options->run.branch,
                    "a new run that goes on from the newest checkpoint of this one, with another rate, other weights of "
                    "losses or another dropout")
       ->check(CLI::ExistingDirectory)
-      ->excludes("--resume");
+      ->excludes("--resume")
+      ->excludes("--resume-or-start");
   verb->add_flag(
       "--accept-data", options->run.accept_data,
       "go on although files of data.train, data.test or data.scaling have changed since; run.json keeps both");

@@ -86,7 +86,7 @@ LeasedWork::~LeasedWork() {
 launch::Command LeasedWork::command() const {
   launch::Command command = work_.command;
   const std::string job = folder_ / "job.yaml", run = folder_ / "run";
-  command.argv = {settings_.program.string(), "train", job, "--out", run, "--resume"};
+  command.argv = {settings_.program.string(), "train", job, "--out", run, "--resume-or-start"};
   command.directory = run;
   command.log = folder_ / "log.txt";
   if (work_.own || !settings_.sandbox_others) return command;

@@ -236,7 +236,7 @@ class Service::Implementation {
       return !required || catalog::user(database, user).role == catalog::Role::kAdmin;
     };
     settings.command = [program = launch::this_program()](const std::string& job, const std::string& outputs) {
-      return std::vector<std::string>{program, "train", job, "--out", outputs, "--resume"};
+      return std::vector<std::string>{program, "train", job, "--out", outputs, "--resume-or-start"};
     };
     settings.account = [required = options.authentication](catalog::Database& database, const std::string& user) {
       return required ? catalog::user(database, user).account : launch::own_account();

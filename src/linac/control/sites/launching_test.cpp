@@ -79,7 +79,7 @@ TEST_F(Launches, ComeToTheirEnd) {
   EXPECT_FALSE(started.found);
   EXPECT_EQ(wait_for_end(started.kept.record).state, RunState::kSucceeded);
   const std::string log = site()->log(started.kept.record, 0);
-  expect_in(log, {"train job.yaml --out", "--resume --workers 2"});
+  expect_in(log, {"train job.yaml --out", "--resume-or-start --workers 2"});
   EXPECT_EQ(site()->log(started.kept.record, 5), log.substr(5));
   EXPECT_EQ(starts(), 1);
   EXPECT_EQ(find_launch("here", "demo", true).record.label, started.kept.record.label);

@@ -135,7 +135,7 @@ std::string worker_script(const CommonSettings& settings, const std::string& pro
   std::string command;
   for (const std::string& word : before) command += shell_word(word) + " ";
   for (const std::string& word : {program, std::string("train"), std::string("job.yaml"), std::string("--out"),
-                                  launch.out, std::string("--resume"), std::string("--workers"), workers})
+                                  launch.out, std::string("--resume-or-start"), std::string("--workers"), workers})
     command += shell_word(word) + " ";
   command.pop_back();
   return worker_lines(settings, launch, "", command);

@@ -23,7 +23,7 @@ using namespace std::chrono_literals;
 
 constexpr const char* kJob =
     "name: small\nmodel: {kind: inclusive_classifier}\ndata: {train: [/data/train.h5], targets: [{column: label}]}\n";
-// What it is told of a job: train job.yaml --out OUT --resume --workers N.
+// What it is told of a job: train job.yaml --out OUT --resume-or-start --workers N.
 constexpr const char* kProgram =
     "#!/bin/sh\n"
     "out=$4\n"

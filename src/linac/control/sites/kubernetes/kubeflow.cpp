@@ -47,7 +47,7 @@ std::string operator_worker(const KubernetesSettings& settings, const Launch& la
         "MASTER_PORT=\"$PET_MASTER_PORT\" LOCAL_RANK=0 LOCAL_WORLD_SIZE=1\n";
   const std::string out = shell_word(launch.out);
   if (!launch.script)
-    return text + fmt::format("exec {} train /linac/job.yaml --out {} --resume --workers {}\n",
+    return text + fmt::format("exec {} train /linac/job.yaml --out {} --resume-or-start --workers {}\n",
                               shell_word(settings.program), out, workers_word(launch));
   const Script& script = *launch.script;
   text += fmt::format(

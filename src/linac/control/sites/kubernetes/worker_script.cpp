@@ -105,7 +105,7 @@ std::string kubernetes_worker(const KubernetesSettings& settings, const Launch& 
       "  if [ \"$RANK\" = 0 ]; then known; fi\n"
       "  if [ \"$RANK\" = 0 ] || answers \"$MASTER_ADDR\" \"$MASTER_PORT\"; then " +
       train +
-      " --resume; again && continue; break; fi\n"
+      " --resume-or-start; again && continue; break; fi\n"
       "  if [ -z \"$said\" ]; then echo \"linac launch: worker $RANK waits for the first one\"; said=1; fi\n"
       "  rest 1\n"
       "done\n";

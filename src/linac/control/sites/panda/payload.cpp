@@ -128,7 +128,7 @@ std::string train_script(const Launch& launch, const std::vector<PandaInput>& in
   const std::string output = panda_output(launch);
   // The pilot's signal goes to this shell: the workers write a checkpoint, and are waited for.
   text += fmt::format(
-      "{}\"$program\" train job.yaml --out {} --resume --workers {}{} &\n"
+      "{}\"$program\" train job.yaml --out {} --resume-or-start --workers {}{} &\n"
       "workers=$!\n"
       "trap 'kill -TERM \"$workers\" 2>/dev/null' TERM INT XCPU\n"
       "wait \"$workers\"; status=$?\n"

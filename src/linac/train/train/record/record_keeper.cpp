@@ -115,14 +115,16 @@ void RecordKeeper::clear_desk(bool others_wrote) {
 
 int RecordKeeper::find_start(Start start, TrainState& state) {
   if (keeps_) open_own_folder(start);
-  if (start != Start::kResume) return 0;
+  if (start == Start::kFresh) return 0;
   if (keeps_) load_newest(state);
   const comm::Moment here{.rollbacks = state.rollbacks, .steps = state.global_step, .epochs = state.epoch};
   const nlohmann::json mine = keeps_ ? here : comm::Moment{};
   std::vector<comm::Moment> moments;
   for (const std::string& one : group_.gather_text(mine.dump()))
     moments.push_back(nlohmann::json::parse(one).get<comm::Moment>());
-  std::string latest = std::to_string(std::max_element(moments.begin(), moments.end()) - moments.begin());
+  const auto newest = std::max_element(moments.begin(), moments.end());
+  need_place_for(start, newest->steps > 0, fmt::format("{}, or none with a checkpoint", settings_.name));
+  std::string latest = std::to_string(newest - moments.begin());
   broadcast_bytes(group_, latest, 0);
   const int rank = std::stoi(latest);
   if (rank != group_.rank()) saved_step_ = -1;
@@ -132,12 +134,8 @@ int RecordKeeper::find_start(Start start, TrainState& state) {
 
 // A folder that rank 0 does not see was not looked at before.
 void RecordKeeper::open_own_folder(Start start) {
-  if (!tells() && start == Start::kFresh && RunFolder(settings_.folder).holds_run()) {
-    throw user_error(
-        fmt::format("[train] {} on this host already holds a run; add --resume to go on with it or choose another "
-                    "--out",
-                    settings_.folder.string()));
-  }
+  if (!tells() && start == Start::kFresh)
+    need_place_for(start, RunFolder(settings_.folder).holds_run(), settings_.folder.string() + " on this host");
   open_folder();
   writer_->store().remove_remains();
 }

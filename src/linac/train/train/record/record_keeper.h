@@ -32,8 +32,6 @@
 
 namespace linac::train {
 
-enum class Start { kFresh, kResume };
-
 class RecordKeeper {
  public:
   struct Settings {

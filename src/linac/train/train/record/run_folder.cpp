@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <sstream>
+#include <vector>
 
 #include "linac/base/base/atomic_file.h"
 #include "linac/base/base/error.h"
+#include "linac/base/base/nearest.h"
 
 namespace linac::train {
 namespace {
@@ -53,7 +55,29 @@ CutTail cut(std::string_view text, uint64_t begin, const std::string& where, int
   return tail;
 }
 
+// The run beside it whose name is nearest, if one is near.
+std::string near_run(const std::filesystem::path& folder) {
+  std::vector<std::string> runs;
+  std::error_code none;
+  const auto parent = folder.has_parent_path() ? folder.parent_path() : std::filesystem::path(".");
+  for (const auto& entry : std::filesystem::directory_iterator(parent, none))
+    if (std::filesystem::exists(entry.path() / "job.yaml", none)) runs.push_back(entry.path().filename().string());
+  const auto found = nearest(folder.filename().string(), runs);
+  return found ? fmt::format("; did you mean {}?", (folder.parent_path() / *found).string()) : "";
+}
+
 }  // namespace
+
+void need_place_for(Start start, bool is_there, const std::string& name) {
+  if (is_there && start == Start::kFresh)
+    throw user_error(
+        fmt::format("[train] {} already holds a run; add --resume to go on with it or choose another --out", name));
+  if (!is_there && start == Start::kResume)
+    throw user_error(
+        fmt::format("[train] --resume: there is no run in {}{}; leave --resume out to begin one, or take "
+                    "--resume-or-start in a script that runs again",
+                    name, near_run(name)));
+}
 
 RunFolder::RunFolder(std::filesystem::path root, std::filesystem::path started_in, std::string name)
     : root_(std::move(root)),

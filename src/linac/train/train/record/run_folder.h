@@ -20,6 +20,12 @@
 
 namespace linac::train {
 
+/// How a run begins where it is kept. kResume: it goes on, and where none is, that is an error.
+enum class Start { kFresh, kResume, kResumeOrFresh };
+
+/// User error unless a run may begin so at `name`, a path or URL, where one is there or is not.
+void need_place_for(Start start, bool is_there, const std::string& name);
+
 class RunFolder {
  public:
   /// `started_in`: the working folder of the run's start, from which the relative paths of job.yaml count; for

@@ -91,21 +91,21 @@ fs::path mirrored_folder(const std::string& url) {
   return storage::cache_folder() / "runs" / fmt::format("{}-{}", storage::content_hash(plain).substr(0, 16), name);
 }
 
-RunMirror::RunMirror(std::string url, Begin begin, storage::TakeOver take_over)
-    : url_(checked(std::move(url))), folder_(mirrored_folder(url_)), begin_(begin), lock_(lock_of(folder_, url_)) {
+RunMirror::RunMirror(std::string url, Start start, storage::TakeOver take_over)
+    : url_(checked(std::move(url))), folder_(mirrored_folder(url_)), start_(start), lock_(lock_of(folder_, url_)) {
+  const auto look = [this] {
+    known_ = storage::read_manifest(url_);
+    need_place_for(start_, known_ && known_->manifest.find("job.yaml") != nullptr, net::without_secrets(url_));
+  };
+  if (start_ == Start::kResume) look();  // a mistyped place is not even claimed
   claim_.emplace(url_, take_over);
-  known_ = storage::read_manifest(url_);
-  if (begin_ == Begin::kFresh && known_ && known_->manifest.find("job.yaml") != nullptr) {
-    throw user_error(
-        fmt::format("[train] {} already holds a run; add --resume to go on with it or choose another --out",
-                    net::without_secrets(url_)));
-  }
+  look();
 }
 
 RunMirror::~RunMirror() = default;
 
 void RunMirror::bring() {
-  const bool there = begin_ == Begin::kResume && known_;
+  const bool there = start_ != Start::kFresh && known_;
   copy_ = copy_of(folder_);
   if (there && !copy_.empty() && copy_ == known_->manifest.copy) {
     log::info(fmt::format("{}: goes on in {}, where it was", net::without_secrets(url_), folder_.string()));

@@ -26,10 +26,9 @@ std::filesystem::path mirrored_folder(const std::string& url);
 
 class RunMirror {
  public:
-  enum class Begin { kFresh, kResume };
-  /// Claims the run. User error if another process has it, if it is there and is not to be resumed, or if the store
-  /// cannot keep runs; what the store says if it cannot be reached or written.
-  RunMirror(std::string url, Begin begin, storage::TakeOver take_over);
+  /// Claims the run. User error if another process has it, if it may not begin there so (need_place_for()), or if the
+  /// store cannot keep runs; what the store says if it cannot be reached or written.
+  RunMirror(std::string url, Start start, storage::TakeOver take_over);
   /// What was not sent by then stays in the folder; a later resume on this host sends it.
   ~RunMirror();
 
@@ -48,7 +47,7 @@ class RunMirror {
  private:
   const std::string url_;
   const std::filesystem::path folder_;
-  const Begin begin_;
+  const Start start_;
   Descriptor lock_;  // of the folder
   std::optional<storage::Claim> claim_;
   std::optional<storage::ReadManifest> known_;

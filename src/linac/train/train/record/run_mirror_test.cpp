@@ -32,7 +32,7 @@ TEST(RunMirror, OneAddressIsOneFolder) {
 
 TEST(RunMirror, OtherPlacesAreRefused) {
   for (const char* url : {"http://host/a", "file:///tmp/a", "s3://bucket", "s3://bucket/", "s3://bucket/a*"})
-    message_of(ErrorCode::kUser, [&] { RunMirror(url, RunMirror::Begin::kFresh, storage::TakeOver::kIfLeft); });
+    message_of(ErrorCode::kUser, [&] { RunMirror(url, Start::kFresh, storage::TakeOver::kIfLeft); });
 }
 
 }  // namespace

@@ -21,10 +21,10 @@
 namespace linac::train {
 namespace {
 
-std::filesystem::path default_folder(const job::Job& job, bool resume) {
+std::filesystem::path default_folder(const job::Job& job, Start start) {
   const std::filesystem::path runs = "runs";
   std::filesystem::path newest;
-  if (resume && std::filesystem::is_directory(runs)) {
+  if (start != Start::kFresh && std::filesystem::is_directory(runs)) {
     for (const auto& entry : std::filesystem::directory_iterator(runs)) {
       if (entry.path().filename().string().starts_with(job.name + "-")) newest = std::max(newest, entry.path());
     }
@@ -38,16 +38,15 @@ std::filesystem::path default_folder(const job::Job& job, bool resume) {
 RunPlace::RunPlace(std::filesystem::path folder, std::string kept_at)
     : folder_(std::move(folder)), url_(std::move(kept_at)) {}
 
-RunPlace RunPlace::of(const std::string& out, const job::Job& job, bool resume) {
+RunPlace RunPlace::of(const std::string& out, const job::Job& job, Start start) {
   if (storage::scheme_of(out)) return {mirrored_folder(out), out};
-  return {out.empty() ? default_folder(job, resume) : std::filesystem::path(out), ""};
+  return {out.empty() ? default_folder(job, start) : std::filesystem::path(out), ""};
 }
 
-void RunPlace::claim(bool resume, bool take_over) {
+void RunPlace::claim(Start start, bool take_over) {
   take_over_ = take_over ? storage::TakeOver::kAtOnce : storage::TakeOver::kIfLeft;
   if (!url_.empty()) {
-    mirror_ =
-        std::make_unique<RunMirror>(url_, resume ? RunMirror::Begin::kResume : RunMirror::Begin::kFresh, take_over_);
+    mirror_ = std::make_unique<RunMirror>(url_, start, take_over_);
   } else if (std::filesystem::exists(folder_)) {
     claim_folder();
   }
@@ -63,19 +62,15 @@ void RunPlace::share_with_children() const {
   if (claim_) claim_->share_with_children();
 }
 
-void RunPlace::make(const job::Job& job, const std::string& branch, bool resume) {
+void RunPlace::make(const job::Job& job, const std::string& branch, Start start) {
   if (mirror_) mirror_->bring();
   RunFolder folder(folder_);
   const bool branches = !branch.empty() && !folder.holds_run();  // into one that holds a run is refused below
   const BranchFiles begin = branches ? files_of_branch(job, branch) : BranchFiles();
+  if (start == Start::kResume) need_place_for(start, folder.holds_run(), name());
   if (!mirror_ && !claim_) claim_folder();  // what is refused leaves no folder
-  if (folder.holds_run()) {
-    if (!resume) {
-      throw user_error(
-          fmt::format("[train] {} already holds a run; add --resume to go on with it or choose another --out", name()));
-    }
-    need_same_numerics(job, folder.job(), name());
-  }
+  need_place_for(start, folder.holds_run(), name());
+  if (folder.holds_run()) need_same_numerics(job, folder.job(), name());
   if (branches) begin_branch(begin, folder_);
   folder.create(job);
   std::filesystem::remove_all(folder.views());  // of workers that are no more

@@ -16,8 +16,8 @@ namespace linac::train {
 
 class RunPlace {
  public:
-  /// `out`: a path or a URL. Empty: runs/NAME-20260131-140509, by `resume` the newest run of that name.
-  static RunPlace of(const std::string& out, const job::Job& job, bool resume);
+  /// `out`: a path or a URL. Empty: runs/NAME-20260131-140509, or unless the run begins the newest run of that name.
+  static RunPlace of(const std::string& out, const job::Job& job, Start start);
   /// A folder that somebody else has made, and keeps at this URL, if at any.
   RunPlace(std::filesystem::path folder, std::string kept_at);
 
@@ -32,10 +32,11 @@ class RunPlace {
 
   /// Errors as RunMirror's and LocalClaim's constructors. A folder that is not there yet is claimed by make(), so that
   /// a job which cannot run leaves none.
-  void claim(bool resume, bool take_over);
+  void claim(Start start, bool take_over);
   /// Makes the folder what the run goes on from, and writes its job.yaml. `branch`: the folder of the run that a new
-  /// one goes on from, or empty. User error if it holds a run that is not to be resumed, or one with other mathematics.
-  void make(const job::Job& job, const std::string& branch, bool resume);
+  /// one goes on from, or empty. User error if the run may not begin there so (need_place_for()), or has other
+  /// mathematics.
+  void make(const job::Job& job, const std::string& branch, Start start);
   /// What `train` has written is at the store when this returns its status. Its own error, or status, comes before the
   /// error of the store, but for a run that another process has taken over.
   int keep(const std::function<int()>& train);

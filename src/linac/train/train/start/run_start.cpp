@@ -30,14 +30,25 @@ std::filesystem::path started_in(const RunStart& start) {
   return there.empty() ? std::filesystem::current_path() : there;
 }
 
-// Whether it goes on from a state that is in its folder by then.
-bool goes_on(const RunStart& start) {
-  return start.resume || !start.branch.empty();
+// As people said it.
+Start asked_for(const RunStart& start) {
+  if (start.or_start) return Start::kResumeOrFresh;
+  return start.resume ? Start::kResume : Start::kFresh;
 }
 
-Worker worker_of(const RunStart& start, const RunPlace& place) {
+// Whether it goes on from a state that may be in its folder by then.
+bool goes_on(const RunStart& start) {
+  return asked_for(start) != Start::kFresh || !start.branch.empty();
+}
+
+// Once somebody has made the folder.
+Start once_made(const RunStart& start) {
+  return goes_on(start) ? Start::kResumeOrFresh : Start::kFresh;
+}
+
+Worker worker_of(const RunStart& start, const RunPlace& place, Start begins) {
   return {.options = {.folder = place.folder(),
-                      .start = goes_on(start) ? Start::kResume : Start::kFresh,
+                      .start = begins,
                       .joins = !start.join.empty(),
                       .started_in = started_in(start),
                       .name = place.name(),
@@ -47,11 +58,11 @@ Worker worker_of(const RunStart& start, const RunPlace& place) {
 }
 
 // One worker of a group that somebody started: `linac train --workers`, torchrun, mpirun, srun, Kubernetes; or alone.
-void run_worker(const RunStart& start, const RunPlace& place, const comm::Rendezvous& rendezvous,
+void run_worker(const RunStart& start, const RunPlace& place, Start begins, const comm::Rendezvous& rendezvous,
                 trained::CompiledJob whole, const KeepTrack& keep_track) {
   if (rendezvous.rank == 0 || start.launched) log::set_file(RunFolder(place.folder()).log());
   const auto tracked = rendezvous.rank == 0 ? keep_track(place.folder()) : nullptr;
-  work(worker_of(start, place), std::move(whole), rendezvous);
+  work(worker_of(start, place, begins), std::move(whole), rendezvous);
 }
 
 void be_of_group(const RunStart& start, const comm::Rendezvous& rendezvous, trained::CompiledJob whole,
@@ -63,13 +74,17 @@ void be_of_group(const RunStart& start, const comm::Rendezvous& rendezvous, trai
                     rendezvous.world_size, rendezvous.source, job.train.replicas));
   }
   job.workers = rendezvous.world_size;
-  RunPlace place = start.launched ? RunPlace(start.out, start.mirrored) : RunPlace::of(start.out, job, start.resume);
+  const Start asked = asked_for(start);
+  RunPlace place = start.launched ? RunPlace(start.out, start.mirrored) : RunPlace::of(start.out, job, asked);
+  // Whether a folder of one of the hosts holds the run is known once they have met.
+  const bool asks_all = asked == Start::kResume && !start.launched && place.url().empty();
   if (rendezvous.rank == 0 && !start.launched) {
-    place.claim(start.resume, start.take_over);
-    place.make(job, start.branch, start.resume);
+    const Start here = asks_all ? Start::kResumeOrFresh : asked;
+    place.claim(here, start.take_over);
+    place.make(job, start.branch, here);
   }
   place.keep([&] {
-    run_worker(start, place, rendezvous, std::move(whole), keep_track);
+    run_worker(start, place, asks_all ? asked : once_made(start), rendezvous, std::move(whole), keep_track);
     return 0;
   });
 }
@@ -77,7 +92,7 @@ void be_of_group(const RunStart& start, const comm::Rendezvous& rendezvous, trai
 int start_workers(const RunStart& start, const job::Job& job, const RunPlace& place) {
   const std::string folder = place.folder().string();
   std::vector<std::string> arguments{"linac", "train", start.job, "--out", folder, "--launched"};
-  if (goes_on(start)) arguments.push_back("--resume");
+  if (goes_on(start)) arguments.push_back("--resume-or-start");
   if (start.accept_data) arguments.push_back("--accept-data");
   if (!place.url().empty()) arguments.insert(arguments.end(), {"--mirrored", place.url()});
   if (!place.token().empty()) arguments.insert(arguments.end(), {"--claim", place.token()});
@@ -108,11 +123,12 @@ void refuse_script(const RunStart& start, const comm::Rendezvous& rendezvous) {
 int begin_here(const RunStart& start, const comm::Rendezvous& rendezvous, trained::CompiledJob whole,
                const KeepTrack& keep_track) {
   const job::Job& job = whole.job;
-  RunPlace place = RunPlace::of(start.out, job, start.resume);
+  const Start asked = asked_for(start);
+  RunPlace place = RunPlace::of(start.out, job, asked);
   // What the store refuses is known before the data are looked through.
-  place.claim(start.resume, start.take_over);
+  place.claim(asked, start.take_over);
   check_job(job, whole.file.get());
-  place.make(job, start.branch, start.resume);
+  place.make(job, start.branch, asked);
   if (job.workers > 1) whole.file.reset();
   return place.keep([&] {
     if (job.workers > 1) {
@@ -120,7 +136,7 @@ int begin_here(const RunStart& start, const comm::Rendezvous& rendezvous, traine
       place.share_with_children();
       return start_workers(start, job, place);
     }
-    run_worker(start, place, rendezvous, std::move(whole), keep_track);
+    run_worker(start, place, once_made(start), rendezvous, std::move(whole), keep_track);
     return 0;
   });
 }
@@ -129,9 +145,9 @@ void join(const RunStart& start, const comm::Rendezvous& rendezvous, trained::Co
   const bool by_folder = joins_by_folder(start);
   if (!by_folder) storage::need_local_folder(start.out, "train");
   const RunPlace place =
-      by_folder ? RunPlace(start.join, start.mirrored) : RunPlace::of(start.out, whole.job, start.resume);
-  join_run(start.join, by_folder ? JoinBy::kFolder : JoinBy::kAddress, worker_of(start, place), std::move(whole),
-           rendezvous);
+      by_folder ? RunPlace(start.join, start.mirrored) : RunPlace::of(start.out, whole.job, asked_for(start));
+  join_run(start.join, by_folder ? JoinBy::kFolder : JoinBy::kAddress, worker_of(start, place, once_made(start)),
+           std::move(whole), rendezvous);
 }
 
 }  // namespace

@@ -24,7 +24,8 @@ struct RunStart {
   std::string job, out;  // by path or URL; job: empty for one that joins by a folder
   std::string workers;   // worker_range.h; empty: the job's
   std::string join, listen, branch;
-  bool resume = false, take_over = false, accept_data = false;
+  bool resume = false, or_start = false;  // or_start: where there is no run yet, too
+  bool take_over = false, accept_data = false;
   std::vector<std::string> overrides;
   // Of a worker that `linac train` has started: the folder is made, and somebody else keeps it at this URL, if at any.
   bool launched = false;
