@@ -15,6 +15,7 @@
 #include "linac/io/storage/folder/claim.h"
 #include "linac/io/storage/folder/folder_mirror.h"
 #include "linac/io/storage/folder/manifest.h"
+#include "linac/train/train/record/run_folder.h"
 
 namespace linac::train {
 
