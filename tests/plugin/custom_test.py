@@ -5,6 +5,7 @@ it, and trained. On one worker, on several, and stopped and resumed they write t
 import json
 import os
 import pathlib
+import shutil
 import struct
 import subprocess
 import sys
@@ -28,13 +29,16 @@ def stands_alone(prefix: pathlib.Path, plugins: pathlib.Path) -> None:
 def build(folder: pathlib.Path, cmake_build: str) -> pathlib.Path:
     """Returns the folder of the plug-ins; the installed program is folder/prefix/bin/linac."""
     prefix, plugins, showers = folder / "prefix", folder / "plugins", folder / "showers"
+    environment = dict(os.environ)
+    if shutil.which("ccache"):  # as in every build of linac, whose headers and options these are
+        environment |= {"CMAKE_CXX_COMPILER_LAUNCHER": "ccache", "CCACHE_BASEDIR": str(folder), "CCACHE_NOHASHDIR": "1"}
     for command in (["cmake", "--install", cmake_build, "--prefix", prefix],
                     ["cmake", "-G", "Ninja", "-S", EXAMPLES, "-B", plugins, f"-DCMAKE_PREFIX_PATH={prefix}"],
                     ["cmake", "--build", plugins],
                     ["cmake", "-G", "Ninja", "-S", runs.ROOT / "examples/fast_simulation", "-B", showers, f"-DCMAKE_PREFIX_PATH={prefix}"],
                     ["cmake", "--build", showers],
                     [showers / "fast_simulation", runs.ROOT / "models/cell_chain-clic.chain", "1", "1"]):
-        done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+        done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, env=environment)
         check(done.returncode == 0, f"{' '.join(map(str, command[:2]))}\n{done.stdout[-3000:] + done.stderr[-3000:] if done.returncode else ''}".strip())
     headers = sorted(str(path.relative_to(prefix)) for path in (prefix / "include").rglob("*.h"))
     check(headers == ["include/linac/fastsim/showers.h", "include/linac/plugin/plugin.h"], f"two headers are installed: {headers}")

@@ -123,9 +123,10 @@ int RecordKeeper::find_start(Start start, TrainState& state) {
   for (const std::string& one : group_.gather_text(mine.dump()))
     moments.push_back(nlohmann::json::parse(one).get<comm::Moment>());
   const auto newest = std::max_element(moments.begin(), moments.end());
-  need_place_for(start, newest->steps > 0, fmt::format("{}, or none with a checkpoint", settings_.name));
-  std::string latest = std::to_string(newest - moments.begin());
+  const bool is_there = newest != moments.end() && newest->steps > 0;
+  std::string latest = start == Start::kResume && !is_there ? "" : std::to_string(newest - moments.begin());
   broadcast_bytes(group_, latest, 0);
+  need_place_for(start, !latest.empty(), fmt::format("{}, or none with a checkpoint", settings_.name));
   const int rank = std::stoi(latest);
   if (rank != group_.rank()) saved_step_ = -1;
   if (rank != 0 && tells()) log::info(fmt::format("the folder of rank {} holds the latest state", rank));
