@@ -8,6 +8,7 @@
 
 #include "linac/base/base/error.h"
 #include "linac/base/base/plural.h"
+#include "linac/base/job/target_values.h"
 #include "linac/io/data/column_scaling.h"
 #include "linac/model/graph/open_sizes.h"
 #include "linac/train/trained/job_transform.h"
@@ -126,6 +127,7 @@ std::vector<data::ColumnRequest> target_columns(const job::Job& job, const graph
                                                 const Targets& targets) {
   std::vector<data::ColumnRequest> requests;
   std::vector<int> outputs;
+  if (!targets.empty() && job.data.targets.empty()) throw user_error(fmt::format("[job] {}", job::kNoTargets));
   for (const auto& target : targets) outputs.push_back(model.outputs[target.output]);
   const auto settings = in_order(job.data.targets, names_of(model, outputs), "data.targets");
   const auto open = graph::has_open_sizes(model) ? graph::following_axes(model) : std::vector<std::vector<bool>>{};
