@@ -492,6 +492,7 @@ MODELS = {
     **OPEN,
     "operations_more": more_functions,
     "operations_on_arrays": arrays,
+    "operations_of_neighbours": neighbours,
     **traced_models.MODELS,
 }
 ACTIVATIONS = [
