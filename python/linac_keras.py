@@ -135,21 +135,34 @@ def with_losses(model, loss=None, metrics=None, targets=None):
 
 
 def _of_events(name, value):
-    """(N, ...) of a loss or a metric. A mean over all events, which is no output, is that of what it is the mean of."""
+    """(N, 1) of a loss or a metric. A mean over all events, and sums and multiples of such, are no output; what they are
+    the means of is."""
     if not keras.utils.is_keras_tensor(value):
         raise TraceError(f"[linac_keras] {name}: does not come from the model or the targets by keras.ops")
     if len(value.shape) == 0:
-        node = _node_of(value)
-        over = getattr(node.operation, "axis", None) if type(node.operation).__name__ == "Mean" else ()
-        value = node.arguments.args[0] if node.arguments.args else None
-        if over is not None and sorted(np.atleast_1d(over)) != list(range(len(value.shape))):
-            raise TraceError(
-                f"[linac_keras] {name}: what it computes is one number for all events, and not as their mean; end with "
-                "ops.mean(...), or keep the axis of the events"
-            )
-    if not value.shape or value.shape[0] is not None:
+        return _before_mean(name, value)
+    if value.shape[0] is not None:
         raise TraceError(f"[linac_keras] {name}: has shape {value.shape}, without the axis of the events in front")
-    return ops.expand_dims(value, -1) if len(value.shape) == 1 else value
+    if len(value.shape) > 1:
+        value = ops.mean(value, axis=list(range(1, len(value.shape))))
+    return ops.expand_dims(value, -1)
+
+
+def _before_mean(name, value):
+    node = _node_of(value)
+    kind, args = type(node.operation).__name__, node.arguments.args
+    is_number = [not keras.utils.is_keras_tensor(x) and np.ndim(x) == 0 for x in args]
+    if kind == "Mean":
+        over = node.operation.axis
+        if over is None or sorted(np.atleast_1d(over)) == list(range(len(args[0].shape))):
+            return _of_events(name, args[0])
+    by_number = {"Multiply": any(is_number), "Divide": is_number[-1], "TrueDivide": is_number[-1]}  # what leaves a mean one
+    if kind in ("Negative", "Add", "Subtract") or by_number.get(kind, False):
+        return node.operation(*(x if number else _before_mean(name, x) for x, number in zip(args, is_number, strict=True)))
+    raise TraceError(
+        f"[linac_keras] {name}: is one number for all events, and not their mean, because of ops.{kind}; end with ops.mean(...), "
+        "or keep the axis of the events"
+    )
 
 
 def _own_loss_of(model):
