@@ -1,4 +1,4 @@
-"""Keras models with Lambda layers and layers of one's own, saved so that linac can train them.
+"""Keras models with Lambda layers, layers and losses of one's own, saved so that linac can train them.
 
     import linac_keras
     linac_keras.save(model, "model.keras")
@@ -10,6 +10,15 @@ linac has trained it, import this module first, which makes TracedWeight known:
 
     import linac_keras
     model = keras.models.load_model("model.keras")
+
+A loss of one's own becomes an output of the model, as its metrics do, and the targets inputs. The job says
+`train.fit.loss: output`; the model that linac writes is without them again:
+
+    def likelihood(y_true, y_pred):
+        mean, log_variance = y_pred[:, :1], y_pred[:, 1:]
+        return ops.mean(0.5 * (log_variance + ops.square(y_true - mean) * ops.exp(-log_variance)))
+
+    linac_keras.save(model, "model.keras", loss=likelihood, targets={"true_energy": (1,)})
 
 What depends on values at the time of the call, or is computed by anything but keras.ops, cannot be written down, and is
 refused with the name of the layer and of the function. Needs Keras 3 and NumPy.
@@ -23,7 +32,7 @@ import keras
 import numpy as np
 from keras import ops
 
-__all__ = ["TracedWeight", "save", "traced"]
+__all__ = ["TracedWeight", "save", "traced", "with_losses"]
 
 # Operations of keras.ops whose tensors go together element by element, with numpy's broadcasting.
 _ELEMENTWISE = set(
@@ -68,16 +77,105 @@ class TraceError(ValueError):
     """What cannot be written as layers of Keras and operations of keras.ops."""
 
 
-def save(model, path):
+def save(model, path, loss=None, metrics=None, targets=None):
     """Writes `model` to `path` (NAME.keras) as layers of Keras and operations of keras.ops. The model itself stays as it
-    is. A compiled model keeps its loss, metrics and optimizer, but not the optimizer's state."""
-    with _unique_names(traced(model)) as functional:
+    is. A compiled model keeps its loss, metrics and optimizer, but not the optimizer's state. With a `loss`, or one of
+    its own that it was compiled with, or layers that call add_loss, the file holds with_losses(...)."""
+    loss = loss or _own_loss_of(model)
+    own = loss or metrics or _trace(model)[1]
+    whole = with_losses(model, loss, metrics, targets) if own else traced(model)
+    with _unique_names(whole) as functional:
         functional.save(path)
 
 
 def traced(model):
     """The functional model that `save` writes. It shares its weights with `model`, but for those of layers that were
     taken apart, which are copies."""
+    functional, added = _trace(model)
+    if added:
+        raise TraceError("[linac_keras] layers of the model call add_loss: take with_losses() or save()")
+    if getattr(model, "compiled", False):
+        functional.compile_from_config(model.get_compile_config())
+    return functional
+
+
+def with_losses(model, loss=None, metrics=None, targets=None):
+    """The functional model with losses and metrics as outputs: "loss", and "metric_NAME" for each NAME of `metrics`. The
+    targets are inputs, and read the columns of their names.
+
+    loss(y_true, y_pred), or loss(y_pred) where `targets` is {}, and so each metric: of one event each, or the mean over
+    the batch as the last thing that is computed. What layers give to add_loss is added to it, and is enough. With several
+    outputs y_pred is a dict by their names, with several targets y_true by theirs.
+    targets: {column: shape of an event}; without it one for each output, of its shape, called OUTPUT_true."""
+    functional, added = _trace(model)
+    outputs = dict(zip(functional.output_names, functional.outputs, strict=True))
+    if targets is None:
+        targets = {f"{name}_true": tensor.shape[1:] for name, tensor in outputs.items()} if loss or metrics else {}
+    wanted = {name: keras.Input(tuple(shape), name=name) for name, shape in targets.items()}
+    alone = lambda tensors: next(iter(tensors.values())) if len(tensors) == 1 else tensors  # noqa: E731
+    given = ([alone(wanted)] if wanted else []) + [alone(outputs)]
+    trace = _Trace()
+    with trace.taking_calls():
+        values = {f"metric_{name}": _of_events(name, function(*given)) for name, function in (metrics or {}).items()}
+        parts = ([loss(*given)] if loss else []) + added
+        if not parts:
+            raise TraceError("[linac_keras] no loss: give `loss`, a function of y_true and y_pred that computes with keras.ops")
+        total = _of_events("loss", parts[0])
+        for part in parts[1:]:
+            total = ops.add(total, _of_events("add_loss", part))
+        values["loss"] = total
+        values = {name: keras.layers.Activation("linear", name=name)(value) for name, value in values.items()}
+    inputs = [*functional.inputs, *wanted.values()]
+    rewritten = _Rewriting(trace, inputs).run([*functional.outputs, *values.values()])
+    with _unique_names(rewritten):
+        whole = keras.Model(inputs, rewritten, name=functional.name)
+    if getattr(model, "compiled", False):
+        whole.compile(optimizer=keras.optimizers.deserialize(model.get_compile_config()["optimizer"]))
+    return whole
+
+
+def _of_events(name, value):
+    """(N, 1) of a loss or a metric. A mean over all events, and sums and multiples of such, are no output; what they are
+    the means of is."""
+    if not keras.utils.is_keras_tensor(value):
+        raise TraceError(f"[linac_keras] {name}: does not come from the model or the targets by keras.ops")
+    if len(value.shape) == 0:
+        return _before_mean(name, value)
+    if value.shape[0] is not None:
+        raise TraceError(f"[linac_keras] {name}: has shape {value.shape}, without the axis of the events in front")
+    if len(value.shape) > 1:
+        value = ops.mean(value, axis=list(range(1, len(value.shape))))
+    return ops.expand_dims(value, -1)
+
+
+def _before_mean(name, value):
+    node = _node_of(value)
+    kind, args = type(node.operation).__name__, node.arguments.args
+    is_number = [not keras.utils.is_keras_tensor(x) and np.ndim(x) == 0 for x in args]
+    if kind == "Mean":
+        over = node.operation.axis
+        if over is None or sorted(np.atleast_1d(over)) == list(range(len(args[0].shape))):
+            return _of_events(name, args[0])
+    by_number = {"Multiply": any(is_number), "Divide": is_number[-1], "TrueDivide": is_number[-1]}  # what leaves a mean one
+    if kind in ("Negative", "Add", "Subtract") or by_number.get(kind, False):
+        return node.operation(*(x if number else _before_mean(name, x) for x, number in zip(args, is_number, strict=True)))
+    raise TraceError(
+        f"[linac_keras] {name}: is one number for all events, and not their mean, because of ops.{kind}; end with ops.mean(...), "
+        "or keep the axis of the events"
+    )
+
+
+def _own_loss_of(model):
+    """The loss that a model of one output was compiled with, if it is no class or function of Keras."""
+    config = getattr(model, "_compile_config", None)
+    loss = config.config.get("loss") if config is not None else None
+    is_own = callable(loss) and not getattr(loss, "__module__", type(loss).__module__).startswith("keras")
+    is_own = is_own and not type(loss).__module__.startswith("keras")
+    return loss if is_own else None
+
+
+def _trace(model):
+    """The model as a functional one that is not compiled, and what its layers gave to add_loss, as tensors of it."""
     if _graph_of(model) is None:
         raise TraceError(
             f"[linac_keras] '{model.name}' ({type(model).__name__}) is not a functional model, or not built; make it one: "
@@ -87,13 +185,12 @@ def traced(model):
     inputs = [keras.Input(batch_shape=x.shape, dtype=x.dtype, name=_name_of(x)) for x in model.inputs]
     with trace.taking_calls():
         outputs = keras.tree.flatten(trace.run_graph(model, inputs))
-    outputs = _Rewriting(trace, inputs).run(outputs)
+    rewritten = _Rewriting(trace, inputs).run([*outputs, *trace.added])
+    outputs, added = rewritten[: len(outputs)], rewritten[len(outputs) :]
     # The constructor asks for unique names, and so does the file.
-    with _unique_names(outputs):
+    with _unique_names(rewritten):
         functional = keras.Model(inputs, outputs if len(outputs) > 1 else outputs[0], name=model.name)
-    if getattr(model, "compiled", False):
-        functional.compile_from_config(model.get_compile_config())
-    return functional
+    return functional, added
 
 
 def _name_of(tensor):
@@ -189,6 +286,7 @@ class _Trace:
         self.owners = {}  # the layer, by the id of an operation that its code called
         self.named = {}  # operations, by their id
         self.taken = []  # the layers whose code runs, and None where that calls a layer of Keras
+        self.added = []  # what they gave to add_loss
 
     @contextlib.contextmanager
     def taking_calls(self):
@@ -249,8 +347,9 @@ class _Trace:
         mask = _mask_of(given[0])
         if getattr(layer, "activity_regularizer", None) is not None:
             raise TraceError(f"[linac_keras] layer {_described(layer)}: put its activity_regularizer on a layer of Keras")
-        with self.standing_in(layer), _without_losses(layer), self.running(layer):
+        with self.standing_in(layer), self.adding_losses(layer) as added, self.running(layer):
             outputs = self.called(layer, args, dict(kwargs), mask)
+            self.added += added
             again = self.called(layer, args, {**kwargs, "training": True}, mask) if _takes(layer, "training") else outputs
         found = [x for x in keras.tree.flatten(outputs) if keras.utils.is_keras_tensor(x)]
         calls = _calls_before(found, given)
@@ -318,6 +417,16 @@ class _Trace:
         finally:
             own.update(before)
 
+    @contextlib.contextmanager
+    def adding_losses(self, layer):
+        """A list of what the layer's code gives to add_loss."""
+        added = []
+        vars(layer)["add_loss"] = lambda losses: added.extend(keras.tree.flatten(losses))
+        try:
+            yield added
+        finally:
+            del vars(layer)["add_loss"]
+
     def in_place_of(self, value):
         if isinstance(value, keras.Variable):
             return self.stand_in(value)
@@ -365,18 +474,6 @@ def _holds_variable(value):
     if isinstance(value, dict):
         return any(map(_holds_variable, value.values()))
     return any(map(_holds_variable, value)) if isinstance(value, (list, tuple)) else isinstance(value, keras.Variable)
-
-
-@contextlib.contextmanager
-def _without_losses(layer):
-    def refuse(*_, **__):
-        raise TraceError(f"[linac_keras] layer {_described(layer)} calls add_loss, which a file of Keras does not hold")
-
-    vars(layer)["add_loss"] = refuse
-    try:
-        yield
-    finally:
-        del vars(layer)["add_loss"]
 
 
 def _where(error, function):

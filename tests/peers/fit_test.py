@@ -29,6 +29,7 @@ from keras import ops
 from sklearn.metrics import roc_auc_score
 
 import fit_labels
+import own_losses
 import traced_models
 from lib import runs
 from lib.checks import expect, failures
@@ -797,6 +798,7 @@ def main() -> None:
     exact(folder)
     exact_inside(folder)
     own_layers(folder, data)
+    own_losses.check(sys.modules[__name__], folder, data)
     scripted(folder, data, sys.argv[2])
     joined(folder, data)
     fit_labels.run(sys.modules[__name__], folder, data)

@@ -228,6 +228,17 @@ def arrays():
     ])  # fmt: skip
 
 
+def neighbours():
+    """An EdgeConv, as ParticleNet has it: what is nearest is taken along the axis of the particles."""
+    points, kinds = keras.Input((6, 3)), keras.Input((6,))
+    inner = ops.matmul(points, ops.transpose(points, (0, 2, 1)))
+    nearest = ops.top_k(inner, 4)[1][:, :, 1:]
+    taken = ops.take_along_axis(ops.expand_dims(points, 1), ops.expand_dims(nearest, -1), axis=2)
+    edges = ops.concatenate([taken, taken - ops.expand_dims(points, 2)], axis=-1)
+    hot = ops.one_hot(ops.round(ops.abs(kinds)), 3)
+    return keras.Model([points, kinds], [ops.mean(L.Dense(5, activation="relu")(edges), axis=2), ops.one_hot(nearest, 6), L.Concatenate()([points, hot])])
+
+
 def rnn(cell, mask=True, **settings):
     chain = [L.Masking()] if mask else []
     return sequential((7, 4), *chain, cell(5, **settings))
@@ -481,6 +492,7 @@ MODELS = {
     **OPEN,
     "operations_more": more_functions,
     "operations_on_arrays": arrays,
+    "operations_of_neighbours": neighbours,
     **traced_models.MODELS,
 }
 ACTIVATIONS = [

@@ -270,7 +270,7 @@ struct Fit {
     v("loss", loss,
       "of each output (Keras's names: categorical_crossentropy, sparse_categorical_crossentropy, binary_crossentropy, "
       "binary_focal_crossentropy, mean_squared_error, mean_absolute_error, huber, log_cosh, kl_divergence, poisson, "
-      "hinge, ...); empty: what the model was compiled with");
+      "hinge, ...; output: its values are the loss; metric, none); empty: what the model was compiled with");
     v("loss_weights", loss_weights, "of each output; empty: 1");
     v("metrics", metrics,
       "accuracy, top_k_accuracy, auc, precision, recall, f1_score, mean_squared_error, mean_absolute_error, ...: of "

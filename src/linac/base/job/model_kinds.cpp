@@ -8,6 +8,7 @@
 
 #include "linac/base/job/checks.h"
 #include "linac/base/job/job.h"
+#include "linac/base/job/target_values.h"
 
 namespace linac::job {
 namespace {
@@ -68,9 +69,12 @@ void need_columns(const Job& job, const std::string& where) {
                    job.data.scaling));
 }
 
+// Where the loss is not said here, the model's file says it.
 void need_targets(const Job& job, const std::string& where) {
-  need(!job.data.targets.empty(), where,
-       "data.targets names no column: say what the outputs should be, e.g. targets: [{column: label}]");
+  const std::vector<std::string>& losses = job.train.fit.loss;
+  need(!job.data.targets.empty() || !std::all_of(losses.begin(), losses.end(), has_target) ||
+           (losses.empty() && job.model.is<KerasSettings>()),
+       where, kNoTargets);
 }
 
 void need_no_shapes(const Job& job, const std::string& where) {

@@ -13,6 +13,10 @@ constexpr std::array kOfProbabilities{"binary_crossentropy", "binary_focal_cross
 
 }  // namespace
 
+bool has_target(const std::string& loss) {
+  return loss != kOutputLoss && loss != kOutputMetric && loss != kNoLoss;
+}
+
 ValueRange target_values(const std::string& loss, int64_t classes) {
   if (loss == "sparse_categorical_crossentropy") return {0, static_cast<double>(classes - 1), true};
   if (std::find(kOfProbabilities.begin(), kOfProbabilities.end(), loss) != kOfProbabilities.end()) return {0, 1, false};

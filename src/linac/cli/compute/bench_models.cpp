@@ -40,11 +40,10 @@ struct ModelBenchOptions {
 /// length where the model masks them.
 class MadeUpEvents {
  public:
-  MadeUpEvents(const graph::Graph& graph, int64_t events, const std::vector<graph::Shape>& targets,
-               const std::vector<std::string>& losses)
-      : events_(events) {
-    for (const int input : graph.inputs) inputs_.push_back(input_of(graph, input));
-    for (size_t i = 0; i < targets.size(); ++i) targets_.push_back(target_of(targets[i], losses[i]));
+  MadeUpEvents(const models::Supervised& model, int64_t events) : events_(events) {
+    for (const int input : model.graph().inputs) inputs_.push_back(input_of(model.graph(), input));
+    for (const auto& target : model.targets())
+      targets_.push_back(target_of(target.shape, model.losses()[target.output]));
   }
 
   const std::vector<std::vector<float>>& inputs() const { return inputs_; }
@@ -132,7 +131,7 @@ class TrainedModel {
         parameters_(graph::from_weight_values(file.graph, file.weights)),
         update_(graph::statistics_update(file.graph, parameters_)),
         optimizer_({.name = "adam"}, parameters_.trainable.size()),
-        events_(file.graph, batch, model_.target_shapes(), model_.losses()) {}
+        events_(model_, batch) {}
 
   void step() {
     const models::Contribution found = model_.step(parameters_, events_.view(), {.seed = 1, .step = ++steps_},

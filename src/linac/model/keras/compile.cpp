@@ -110,13 +110,11 @@ void add_remarks(const json& loss, std::vector<std::string>& remarks) {
   }
 }
 
+// Of an output that nothing is asked of: Keras's None.
+constexpr const char* kNoLoss = "none";
+
 std::string loss_name(const json& loss) {
-  if (loss.is_null()) {
-    throw user_error(
-        "[keras] the model was compiled without a loss for one of its outputs (None); give train.fit.loss one for "
-        "each, "
-        "or save a model of the other outputs, keras.Model(model.inputs, model.outputs[:1])");
-  }
+  if (loss.is_null()) return kNoLoss;
   const std::string name = name_of(loss);
   if (name.empty() || name.find("lambda") != std::string::npos) {
     throw user_error(
@@ -226,11 +224,7 @@ std::vector<std::string> compiled_losses(const json& compile_config, const graph
   } else if (loss->is_object() && !loss->contains("class_name")) {
     for (const int output : graph.outputs) {
       const std::string& name = output_name(graph, output);
-      if (!loss->contains(name)) {
-        throw user_error(
-            fmt::format("[keras] the model was compiled without a loss for output '{}'; give train.fit.loss", name));
-      }
-      names.push_back(loss_name((*loss)[name]));
+      names.push_back(loss_name(loss->value(name, json())));
     }
   } else {
     names.push_back(loss_name(*loss));
@@ -307,7 +301,9 @@ json compile_config(const Compilation& compilation, const graph::Graph& graph) {
     for (size_t i = 0; i < values.size(); ++i) named[output_name(graph, graph.outputs[i])] = values[i];
     return named;
   };
-  json config{{"loss", by_output(compilation.losses)}};
+  std::vector<json> losses;
+  for (const std::string& loss : compilation.losses) losses.push_back(loss == kNoLoss ? json() : json(loss));
+  json config{{"loss", by_output(losses)}};
   if (const auto& optimizer = compilation.optimizer) {
     config["optimizer"] = {{"module", "keras.optimizers"},
                            {"class_name", optimizer->keras_class},

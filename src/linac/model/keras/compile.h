@@ -14,8 +14,8 @@ namespace linac::keras {
 nlohmann::json modern_compile_config(nlohmann::json keras2, const graph::Graph& graph);
 
 /// The names of the losses, one an output, as Keras's functions are called ("categorical_crossentropy" also for the
-/// class CategoricalCrossentropy); empty if the model was not compiled. User error for a loss without a name, or for
-/// settings of one that linac does not compute.
+/// class CategoricalCrossentropy), "none" for an output without one; empty if the model was not compiled. User error
+/// for a loss without a name, or for settings of one that linac does not compute.
 std::vector<std::string> compiled_losses(const nlohmann::json& compile_config, const graph::Graph& graph);
 
 /// What a person should know of these losses: settings that Keras leaves out of its files, so that the loss is taken

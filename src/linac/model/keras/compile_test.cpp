@@ -50,7 +50,15 @@ TEST(CompiledLosses, SettingsThatKerasLeavesOutAreSaid) {
   EXPECT_TRUE(remarks(R"({"class_name": "Huber", "config": {"delta": 1.0, "fn": "huber"}})").empty());
   EXPECT_TRUE(remarks(R"(["huber", {"class_name": "function", "config": "huber"}, null])").empty());
   EXPECT_TRUE(remarks_on_losses(nullptr).empty());
-  EXPECT_THROW(compiled_losses({{"loss", {"mse", nullptr}}}, with_outputs({"a", "b"})), Error);
+}
+
+TEST(CompiledLosses, OfAnOutputWithoutOneIsNone) {
+  const std::vector<std::string> wanted{"mse", "none"};
+  EXPECT_EQ(compiled_losses({{"loss", {"mse", nullptr}}}, with_outputs({"a", "b"})), wanted);
+  EXPECT_EQ(compiled_losses({{"loss", {{"a", "mse"}, {"b", nullptr}}}}, with_outputs({"a", "b"})), wanted);
+  EXPECT_TRUE(compiled_losses({{"loss", nullptr}}, with_outputs({"a", "b"})).empty());
+  const Compilation none{.losses = wanted, .loss_weights = {}, .metrics = {}, .weighted_metrics = {}, .optimizer = {}};
+  EXPECT_EQ(compile_config(none, with_outputs({"a", "b"}))["loss"], (json{{"a", "mse"}, {"b", nullptr}}));
 }
 
 TEST(CompileConfig, OfKeras2IsReadAsItWasMeant) {

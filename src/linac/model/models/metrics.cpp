@@ -8,6 +8,7 @@
 #include "linac/base/base/error.h"
 #include "linac/base/base/nearest.h"
 #include "linac/base/job/metrics.h"
+#include "linac/base/job/target_values.h"
 #include "linac/model/nn/losses.h"
 
 namespace linac::models {
@@ -18,16 +19,21 @@ const std::string& output_name(const graph::Graph& graph, size_t output) {
 }
 
 // The outputs that `text` names, and the metric by its full name.
-std::vector<Metric> outputs_of(const std::string& text, const graph::Graph& graph) {
+std::vector<Metric> outputs_of(const std::string& text, const graph::Graph& graph,
+                               const std::vector<std::string>& losses) {
   std::vector<Metric> found;
   const size_t outputs = graph.outputs.size();
   if (is_metric(text)) {
-    for (size_t i = 0; i < outputs; ++i) found.push_back({.output = i, .name = nn::full_name(text), .measure = {}});
-    return found;
+    for (size_t i = 0; i < outputs; ++i)
+      if (job::has_target(losses[i])) found.push_back({.output = i, .name = nn::full_name(text), .measure = {}});
+    if (!found.empty()) return found;
+    throw user_error(fmt::format("[fit] metric '{}' wants a target, and no output has one (train.fit.loss: {})", text,
+                                 fmt::join(losses, ", ")));
   }
   std::vector<std::string> known = nn::metric_names();
   for (size_t i = 0; outputs > 1 && i < outputs; ++i) {
     const std::string prefix = output_name(graph, i) + "_";
+    if (!job::has_target(losses[i])) continue;
     if (text.starts_with(prefix) && is_metric(text.substr(prefix.size())))
       return {{.output = i, .name = nn::full_name(text.substr(prefix.size())), .measure = {}}};
     known.push_back(prefix + "accuracy");
@@ -66,9 +72,9 @@ std::vector<Metric> metrics_of(const graph::Graph& graph, const std::vector<std:
     all.push_back(std::move(metric));
   };
   for (const std::string& text : metrics)
-    for (Metric& metric : outputs_of(text, graph)) add(std::move(metric));
+    for (Metric& metric : outputs_of(text, graph, losses)) add(std::move(metric));
   for (const std::string& text : weighted) {
-    for (Metric& metric : outputs_of(text, graph)) {
+    for (Metric& metric : outputs_of(text, graph, losses)) {
       metric.weighted = true;
       add(std::move(metric));
     }

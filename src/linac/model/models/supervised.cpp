@@ -3,16 +3,16 @@
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 
 #include "linac/base/base/error.h"
-#include "linac/base/base/nearest.h"
 #include "linac/base/base/plural.h"
 #include "linac/base/job/metrics.h"
+#include "linac/base/job/target_values.h"
 #include "linac/model/graph/masks.h"
 #include "linac/model/graph/weight_rules.h"
+#include "linac/model/models/own_losses.h"
 #include "linac/model/models/runnable.h"
 #include "linac/model/nn/gradient.h"
 #include "linac/model/nn/losses.h"
@@ -25,14 +25,6 @@ const graph::Node& output_of(const graph::Graph& graph, size_t i) {
   return graph.nodes[static_cast<size_t>(graph.outputs[i])];
 }
 
-void need_known_loss(const std::string& name) {
-  const std::vector<std::string> known = nn::loss_names();
-  if (std::find(known.begin(), known.end(), name) != known.end()) return;
-  const auto near = nearest(name, known);
-  throw user_error(fmt::format("[fit] loss '{}' is not there{} (known: {})", name,
-                               near ? fmt::format("; did you mean {}?", *near) : "", fmt::join(known, ", ")));
-}
-
 bool is_categorical(const std::string& loss) {
   return loss.starts_with("categorical_") || nn::is_sparse(loss);
 }
@@ -43,17 +35,9 @@ int64_t classes_of(const graph::Node& output) {
 
 SupervisedSettings checked(SupervisedSettings settings, const graph::Graph& graph) {
   const size_t outputs = graph.outputs.size();
-  if (settings.losses.size() == 1 && outputs > 1) settings.losses.resize(outputs, settings.losses[0]);
-  if (settings.losses.size() != outputs) {
-    throw user_error(
-        fmt::format("[fit] {} for the {} of '{}'; give train.fit.loss one for each output",
-                    settings.losses.size() == 1 ? "1 loss" : fmt::format("{} losses", settings.losses.size()),
-                    plural(static_cast<int64_t>(outputs), "output"), graph.name));
-  }
+  settings.losses = losses_of_outputs(graph, settings.losses);
   for (size_t i = 0; i < outputs; ++i) {
-    std::string& loss = settings.losses[i];
-    loss = nn::full_name(loss);
-    need_known_loss(loss);
+    const std::string& loss = settings.losses[i];
     const graph::Node& node = output_of(graph, i);
     const bool one_value = node.output.empty() || node.output.back() == 1;
     if (is_categorical(loss) && one_value) {
@@ -61,6 +45,9 @@ SupervisedSettings checked(SupervisedSettings settings, const graph::Graph& grap
                                    loss, node.name, graph::to_string(node.output)));
     }
   }
+  if (!settings.class_weights.empty() && !job::has_target(settings.losses[0]))
+    throw user_error(fmt::format("[fit] class weights are for the first output, '{}', which has no target",
+                                 output_of(graph, 0).name));
   if (settings.loss_weights.empty()) settings.loss_weights.assign(outputs, 1);
   if (settings.loss_weights.size() != outputs) {
     throw user_error(fmt::format("[fit] train.fit.loss_weights has {} for {}",
@@ -89,7 +76,7 @@ std::vector<PenalizedOutput> penalized_outputs(const graph::Graph& graph) {
   return penalized;
 }
 
-graph::Graph with_outputs(graph::Graph graph, const std::vector<PenalizedOutput>& more) {
+graph::Graph with_more(graph::Graph graph, const std::vector<PenalizedOutput>& more) {
   for (const PenalizedOutput& output : more) graph.outputs.push_back(output.node);
   return graph;
 }
@@ -101,7 +88,7 @@ struct Supervised::Parts {
   SupervisedSettings settings;
   std::vector<PenalizedOutput> activities;  // what `network` gives behind the graph's outputs
   Runnable network;
-  std::vector<graph::Shape> target_shapes;
+  std::vector<Target> targets;
   std::vector<std::string> measures{"loss"};
   std::vector<Metric> metrics;
   std::vector<bool> masked;           // by output: whether a mask says which of its steps count
@@ -114,7 +101,7 @@ struct Supervised::Parts {
       : graph(std::move(made)),
         settings(checked(std::move(wanted), graph)),
         activities(penalized_outputs(graph)),
-        network(with_outputs(graph, activities), numerics) {
+        network(with_more(graph, activities), numerics) {
     prepare();
   }
 
@@ -126,9 +113,10 @@ struct Supervised::Parts {
   void prepare() {
     for (size_t i = 0; i < graph.outputs.size(); ++i) {
       const graph::Node& node = output_of(graph, i);
-      target_shapes.push_back(node.output);
-      if (nn::is_sparse(settings.losses[i])) target_shapes.back().pop_back();
-      if (graph.outputs.size() > 1) measures.push_back(node.name + "_loss");
+      const std::string& loss = settings.losses[i];
+      if (job::has_target(loss)) targets.push_back({i, node.output});
+      if (nn::is_sparse(loss)) targets.back().shape.pop_back();
+      if (reports_loss(i)) measures.push_back(measure_of_loss(node.name, loss));
       masked.push_back(graph::has_mask(graph, graph.outputs[i]));
     }
     for (const graph::Node& node : graph.nodes)
@@ -145,6 +133,12 @@ struct Supervised::Parts {
     for (size_t i = 0; i < weight_sums.size(); ++i)
       if (weight_sums[i]) divisors.push_back(weight_of(i));
     measures.insert(measures.end(), divisors.begin(), divisors.end());
+  }
+
+  /// Beside the loss of all.
+  bool reports_loss(size_t output) const {
+    const auto none = std::count(settings.losses.begin(), settings.losses.end(), job::kNoLoss);
+    return settings.losses.size() - static_cast<size_t>(none) > 1 && settings.losses[output] != job::kNoLoss;
   }
 
   /// Whether it is divided by what it counted itself.
@@ -189,14 +183,15 @@ struct Supervised::Parts {
     return at::ones({values.size(0)}, values.options().dtype(at::kBool));
   }
 
+  // By output; undefined of those without.
   std::vector<at::Tensor> targets_of(const LabelledEvents& batch) const {
-    std::vector<at::Tensor> targets;
-    for (size_t i = 0; i < target_shapes.size(); ++i) {
-      const at::Tensor target = view(batch.targets.at(i), batch.events, target_shapes[i]);
-      need_classes(target, i);
-      targets.push_back(target.to(nn::torch_device(network.device())));
+    std::vector<at::Tensor> of_outputs(graph.outputs.size());
+    for (size_t i = 0; i < targets.size(); ++i) {
+      const at::Tensor target = view(batch.targets.at(i), batch.events, targets[i].shape);
+      need_classes(target, targets[i].output);
+      of_outputs[targets[i].output] = target.to(nn::torch_device(network.device()));
     }
-    return targets;
+    return of_outputs;
   }
 
   void need_classes(const at::Tensor& target, size_t i) const {
@@ -241,7 +236,7 @@ struct Supervised::Parts {
   std::vector<at::Tensor> shares(const Outputs& given, const LabelledEvents& batch, double event_weight,
                                  bool weigh_classes) const {
     const std::vector<at::Tensor>& outputs = given.values;
-    const std::vector<at::Tensor> targets = targets_of(batch);
+    const std::vector<at::Tensor> wanted = targets_of(batch);
     const at::Tensor weights = batch.weights.empty()
                                    ? at::Tensor()
                                    : view(batch.weights, batch.events, {}).to(nn::torch_device(network.device()));
@@ -250,7 +245,7 @@ struct Supervised::Parts {
     at::Tensor total;
     std::vector<std::vector<at::Tensor>> factors(graph.outputs.size());  // of the events
     for (size_t i = 0; i < graph.outputs.size(); ++i) {
-      if (const at::Tensor of_classes = i == 0 && weigh_classes ? weights_of_classes(targets[0]) : at::Tensor();
+      if (const at::Tensor of_classes = i == 0 && weigh_classes ? weights_of_classes(wanted[0]) : at::Tensor();
           of_classes.defined())
         factors[i].push_back(of_classes);
       if (weights.defined()) factors[i].push_back(weights);
@@ -260,12 +255,15 @@ struct Supervised::Parts {
       return events;
     };
     for (size_t i = 0; i < graph.outputs.size(); ++i) {
+      if (settings.losses[i] == job::kNoLoss) continue;
+      const bool is_metric = settings.losses[i] == job::kOutputMetric;
       const at::Tensor mask = mask_of(given, i), steps = mask.defined() ? nn::weights_of_mask(mask) : at::Tensor();
-      const at::Tensor events =
-          weighted(nn::loss_of_events(settings.losses[i], outputs[i], targets[i], options, steps), i);
-      const at::Tensor loss = event_weight * events.sum(), part = settings.loss_weights[i] * loss;
+      const at::Tensor events = nn::loss_of_events(settings.losses[i], outputs[i], wanted[i], options, steps);
+      const at::Tensor loss = event_weight * (is_metric ? events : weighted(events, i)).sum();
+      if (reports_loss(i)) all.push_back(loss);
+      if (is_metric) continue;
+      const at::Tensor part = settings.loss_weights[i] * loss;
       total = total.defined() ? total + part : part;
-      if (graph.outputs.size() > 1) all.push_back(loss);
     }
     const at::Tensor penalty = activity_penalty(outputs, event_weight);
     all[0] = penalty.defined() ? total + penalty : total;
@@ -274,7 +272,7 @@ struct Supervised::Parts {
     for (const Metric& metric : metrics) {
       if (job::is_of_all_scores(metric.name)) continue;
       const size_t i = metric.output;
-      const nn::EventMetric events = nn::metric_of_events(metric.name, outputs[i], targets[i],
+      const nn::EventMetric events = nn::metric_of_events(metric.name, outputs[i], wanted[i],
                                                           nn::is_sparse(settings.losses[i]), mask_of(given, i));
       const auto share = [&](const at::Tensor& values) {
         return event_weight * (metric.weighted ? weighted(values, i) : values).sum();
@@ -315,8 +313,8 @@ std::string Supervised::explain() const {
   return parts_->network.explain(parts_->graph);
 }
 
-const std::vector<graph::Shape>& Supervised::target_shapes() const {
-  return parts_->target_shapes;
+const std::vector<Supervised::Target>& Supervised::targets() const {
+  return parts_->targets;
 }
 
 const std::vector<std::string>& Supervised::measures() const {

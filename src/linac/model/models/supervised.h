@@ -21,7 +21,7 @@
 namespace linac::models {
 
 struct SupervisedSettings {
-  std::vector<std::string> losses;   // one an output
+  std::vector<std::string> losses;   // one an output; "output" alone: that of the output called so
   std::vector<double> loss_weights;  // one an output; empty: 1
   std::vector<std::string> metrics;  // model/models/metrics.h
   std::vector<std::string> weighted_metrics;
@@ -30,7 +30,7 @@ struct SupervisedSettings {
   bool from_logits = false;
 };
 
-/// The events of one replica, or a slice of them: a buffer an input and one an output, (events, shape...).
+/// The events of one replica, or a slice of them: a buffer an input and one a target, (events, shape...).
 struct LabelledEvents {
   int64_t events = 0;
   std::vector<std::span<const float>> inputs, targets;
@@ -54,13 +54,17 @@ class Supervised {
   /// What is computed, after the passes.
   std::string explain() const;
 
-  /// Of each output, without the axis of the events: the output's, or without classes for losses of class indices.
-  const std::vector<graph::Shape>& target_shapes() const;
+  /// What the events must have beside the inputs: one for each output that has a target (job::has_target()).
+  struct Target {
+    size_t output;
+    graph::Shape shape;  // without the axis of the events: the output's, or without classes for losses of class indices
+  };
+  const std::vector<Target>& targets() const;
 
   /// Order of Contribution::losses and Tested::measures, which are added up: "loss", "OUTPUT_loss" of each output if
-  /// there are several, then the metrics (those over all scores apart, which are none of single events), then what
-  /// metrics are divided by: "weight/OUTPUT", the sums of weights, of the weighted ones, and "count/METRIC" of ratios
-  /// (nn::is_ratio).
+  /// there are several (NAME of one called metric_NAME that is a metric itself), then the metrics (those over all
+  /// scores apart, which are none of single events), then what metrics are divided by: "weight/OUTPUT", the sums of
+  /// weights, of the weighted ones, and "count/METRIC" of ratios (nn::is_ratio).
   const std::vector<std::string>& measures() const;
   /// Of sums or means of measures() what there is to report: weighted metrics and ratios are divided by those sums,
   /// which go. 0 where they add up to 0, as in Keras.

@@ -7,6 +7,7 @@
 
 #include "linac/base/base/error.h"
 #include "linac/base/job/metrics.h"
+#include "linac/base/job/target_values.h"
 
 namespace linac::nn {
 namespace {
@@ -192,6 +193,7 @@ bool is_ratio(const std::string& metric) {
 std::vector<std::string> loss_names() {
   std::vector<std::string> names;
   for (const auto& [name, loss] : table()) names.push_back(name);
+  names.insert(names.end(), {job::kOutputLoss, job::kOutputMetric, job::kNoLoss});
   return names;
 }
 
@@ -227,6 +229,7 @@ at::Tensor weights_of_mask(const at::Tensor& mask) {
 
 at::Tensor loss_of_events(const std::string& loss, const at::Tensor& prediction, const at::Tensor& target,
                           const LossOptions& options, const at::Tensor& steps) {
+  if (loss == job::kOutputLoss || loss == job::kOutputMetric) return mean_of_event(prediction, steps);
   const auto found = table().find(loss);
   LINAC_CHECK(found != table().end());  // a metric of spec's table that is none of nn's: losses_test.cpp finds it
   return mean_of_event(found->second(prediction, target, options), steps);

@@ -14,7 +14,8 @@ struct LossOptions {
   bool from_logits = false;
 };
 
-/// The names there are (base/job/metrics.h has the table of the metrics), and Keras's short ones ("mse").
+/// The names there are (base/job/metrics.h has the table of the metrics), and Keras's short ones ("mse"). Losses:
+/// with what may stand in their place.
 std::vector<std::string> loss_names();
 std::vector<std::string> metric_names();
 /// "mean_squared_error" for "mse"; the name itself otherwise.
@@ -29,8 +30,8 @@ at::Tensor weights_of_mask(const at::Tensor& mask);
 
 /// The loss of each event, (N): the mean over what lies behind the events' axis (over all but the class axis for
 /// categorical ones). `prediction` (N, shape...), `target` of the same shape, or without the last axis for sparse ones.
-/// `steps`: by what the losses of the steps are multiplied before, (N, steps...), the first axes of the output;
-/// undefined: 1.
+/// Of job::kOutputLoss and kOutputMetric the mean of the prediction, whose `target` may be undefined. `steps`: by what
+/// the losses of the steps are multiplied before, (N, steps...), the first axes of the output; undefined: 1.
 at::Tensor loss_of_events(const std::string& loss, const at::Tensor& prediction, const at::Tensor& target,
                           const LossOptions& options, const at::Tensor& steps = {});
 

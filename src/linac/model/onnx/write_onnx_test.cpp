@@ -11,7 +11,9 @@
 #include "linac/base/base/error.h"
 #include "linac/base/base/protowire.h"
 #include "linac/base/base/temporary_folder.h"
+#include "linac/base/base/test_errors.h"
 #include "linac/model/graph/layers.h"
+#include "linac/model/onnx/aten/write_program.h"
 #include "linac/model/onnx/layers.h"
 
 namespace linac::onnx {
@@ -193,6 +195,17 @@ TEST(WriteOnnx, RefusesByTheLayersName) {
   EXPECT_NE(refusal(gru).find("layer 'odd' (GRU): ONNX's recurrent operators have no activation 'gelu'"),
             std::string::npos)
       << refusal(gru);
+}
+
+TEST(WriteOnnx, SaysWhatToDoBeforeTorchExport) {
+  const auto said = [](const char* target) {
+    pt2::WeightedProgram program;
+    program.program.nodes.push_back({.target = target, .inputs = {}, .outputs = {}, .where = "node 0"});
+    return message_of(ErrorCode::kUser, [&] { write_onnx(program, "never.onnx", {}); });
+  };
+  EXPECT_NE(said("torch.ops.aten.native_dropout.default").find("model.eval()"), std::string::npos);
+  EXPECT_NE(said("torch.ops.aten._native_batch_norm_legit.no_stats").find("model.eval()"), std::string::npos);
+  EXPECT_EQ(said("torch.ops.aten.gru.input").find("model.eval()"), std::string::npos);
 }
 
 TEST(WriteOnnx, HasEveryLayerOfTheGraphButTheHeadsAndWhatIsMadeToRun) {

@@ -8,8 +8,10 @@
 
 #include "linac/base/base/error.h"
 #include "linac/base/base/log.h"
+#include "linac/base/job/target_values.h"
 #include "linac/base/optimizer/table.h"
 #include "linac/model/models/metrics.h"
+#include "linac/model/models/own_losses.h"
 #include "linac/train/trained/chosen_model.h"
 
 namespace linac::trained {
@@ -75,13 +77,17 @@ optimizer::Settings compiled(const keras::CompiledOptimizer& from, const optimiz
 }
 
 // As a job names them. What linac does not have is said and left out.
-std::vector<std::string> metrics_of_job(const keras::KerasModel& model, const char* key, const std::string& file) {
+std::vector<std::string> metrics_of_job(const keras::KerasModel& model, const std::vector<std::string>& losses,
+                                        const char* key, const std::string& file) {
   std::vector<std::string> names;
   const keras::MetricNames compiled = keras::compiled_metrics(model.compile, key, model.graph);
   for (size_t i = 0; i < compiled.size(); ++i) {
     const std::string& output = model.graph.nodes[static_cast<size_t>(model.graph.outputs[i])].name;
     for (const std::string& metric : compiled[i]) {
-      if (models::is_metric(metric))
+      if (losses.size() == compiled.size() && losses[i] == job::kNoLoss)
+        log::warn(fmt::format("{}: the metric {} of output '{}', which has no loss and so no target, is left out", file,
+                              metric, output));
+      else if (models::is_metric(metric))
         names.push_back(compiled.size() > 1 ? output + "_" + metric : metric);
       else
         log::warn(fmt::format("{}: the metric {} is not there and left out", file, metric));
@@ -129,6 +135,7 @@ CompiledJob with_compiled(job::Job given) {
   const keras::KerasModel& model = read->model;
   if (fit.loss.empty()) {
     fit.loss = keras::compiled_losses(model.compile, model.graph);
+    if (fit.loss.empty() && models::computes_own_loss(model.graph)) fit.loss = {job::kOutputLoss};
     if (fit.loss.empty()) {
       throw user_error(fmt::format("[fit] {}: was saved without a loss (model.compile); set train.fit.loss", file));
     }
@@ -136,8 +143,8 @@ CompiledJob with_compiled(job::Job given) {
       log::warn(fmt::format("[keras] {}: {}", file, remark));
     if (fit.loss_weights.empty()) fit.loss_weights = keras::compiled_loss_weights(model.compile, model.graph);
     if (fit.metrics.empty() && fit.weighted_metrics.empty()) {
-      fit.metrics = metrics_of_job(model, "metrics", file);
-      fit.weighted_metrics = metrics_of_job(model, "weighted_metrics", file);
+      fit.metrics = metrics_of_job(model, fit.loss, "metrics", file);
+      fit.weighted_metrics = metrics_of_job(model, fit.loss, "weighted_metrics", file);
     }
   }
   optimizer::Settings& optimizer = job.train.optimizer;

@@ -8,6 +8,7 @@
 
 #include "linac/base/base/error.h"
 #include "linac/base/base/plural.h"
+#include "linac/base/job/target_values.h"
 #include "linac/io/data/column_scaling.h"
 #include "linac/model/graph/open_sizes.h"
 #include "linac/train/trained/job_transform.h"
@@ -64,7 +65,8 @@ std::vector<job::DataColumn> in_order(const std::vector<job::DataColumn>& settin
       place = static_cast<size_t>(std::find(names.begin(), names.end(), setting.name) - names.begin());
     if (place >= names.size()) {
       throw user_error(
-          fmt::format("[job] {}: the model has no '{}' (it has {})", key, describe(setting), fmt::join(names, ", ")));
+          fmt::format("[job] {}: the model has no '{}' ({})", key, describe(setting),
+                      names.empty() ? "its losses ask for none" : fmt::format("it has {}", fmt::join(names, ", "))));
     }
     if (named[place])
       throw user_error(fmt::format("[job] {} says twice what '{}' reads; leave one of them out", key, names[place]));
@@ -122,23 +124,25 @@ std::vector<graph::Shape> given_shapes(const job::Job& job, const graph::Graph& 
 }
 
 std::vector<data::ColumnRequest> target_columns(const job::Job& job, const graph::Graph& model,
-                                                const std::vector<graph::Shape>& shapes) {
+                                                const Targets& targets) {
   std::vector<data::ColumnRequest> requests;
-  const auto settings = in_order(job.data.targets, names_of(model, model.outputs), "data.targets");
+  std::vector<int> outputs;
+  if (!targets.empty() && job.data.targets.empty()) throw user_error(fmt::format("[job] {}", job::kNoTargets));
+  for (const auto& target : targets) outputs.push_back(model.outputs[target.output]);
+  const auto settings = in_order(job.data.targets, names_of(model, outputs), "data.targets");
   const auto open = graph::has_open_sizes(model) ? graph::following_axes(model) : std::vector<std::vector<bool>>{};
   for (size_t i = 0; i < settings.size(); ++i) {
-    graph::Shape shape = shapes.at(i);
+    graph::Shape shape = targets[i].shape;
     // A class of each step: a list that is padded like its sequence.
-    if (shape.size() == 1 && !open.empty() && open[static_cast<size_t>(model.outputs[i])].at(0)) shape.push_back(1);
+    if (shape.size() == 1 && !open.empty() && open[static_cast<size_t>(outputs[i])].at(0)) shape.push_back(1);
     requests.push_back(request(job, settings[i], shape));
   }
   return requests;
 }
 
-std::vector<data::ColumnRequest> fit_columns(const job::Job& job, const graph::Graph& model,
-                                             const std::vector<graph::Shape>& shapes) {
+std::vector<data::ColumnRequest> fit_columns(const job::Job& job, const graph::Graph& model, const Targets& targets) {
   auto columns = input_columns(job, model);
-  for (data::ColumnRequest& target : target_columns(job, model, shapes)) columns.push_back(std::move(target));
+  for (data::ColumnRequest& target : target_columns(job, model, targets)) columns.push_back(std::move(target));
   if (!job.data.event_weight.empty())
     columns.push_back({.column = weight_column(job.data.event_weight), .shape = {}, .offset = {}, .factor = {}});
   return columns;
@@ -184,9 +188,10 @@ int64_t events_before_split(int64_t events, double share) {
                                train > 0 ? "test" : "train on", train > 0 ? "raise it" : "lower it"));
 }
 
-models::LabelledEvents slice(const graph::Graph& model, const data::TableBatch& batch, int64_t first, int64_t events) {
+models::LabelledEvents slice(const models::Supervised& model, const data::TableBatch& batch, int64_t first,
+                             int64_t events) {
   models::LabelledEvents part{.events = events, .inputs = {}, .targets = {}, .weights = {}};
-  const size_t inputs = model.inputs.size(), labelled = inputs + model.outputs.size();
+  const size_t inputs = model.graph().inputs.size(), labelled = inputs + model.targets().size();
   for (size_t i = 0; i < batch.columns.size(); ++i) {
     const std::vector<float>& values = batch.columns[i];
     const size_t size = values.size() / static_cast<size_t>(batch.events);

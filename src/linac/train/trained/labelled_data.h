@@ -23,17 +23,18 @@ std::vector<data::ColumnRequest> input_columns(const job::Job& job, const graph:
 /// Of each input, in the model's order, the shape that data.inputs gives; empty for none.
 std::vector<graph::Shape> given_shapes(const job::Job& job, const graph::Graph& model);
 
-/// One request an output: data.targets by name, or one after the other. `shapes`: of each, an event.
-std::vector<data::ColumnRequest> target_columns(const job::Job& job, const graph::Graph& model,
-                                                const std::vector<graph::Shape>& shapes);
+/// What the events have beside the inputs, by output.
+using Targets = std::vector<models::Supervised::Target>;
+
+/// One request a target: data.targets by the output's name, or one after the other.
+std::vector<data::ColumnRequest> target_columns(const job::Job& job, const graph::Graph& model, const Targets& targets);
 
 /// All that a fit reads: input_columns(), target_columns() and, if the job names one, the weight of the events.
-std::vector<data::ColumnRequest> fit_columns(const job::Job& job, const graph::Graph& model,
-                                             const std::vector<graph::Shape>& shapes);
+std::vector<data::ColumnRequest> fit_columns(const job::Job& job, const graph::Graph& model, const Targets& targets);
 
-/// What texts mean as targets of output `number`: the classes that the job names for them, or those of the files.
-/// Nothing where numbers alone are read: the loss is none of classes, or the target is joined or scaled, or has several
-/// places. `target`: its request without that.
+/// What texts mean as target `number`, that of `output`: the classes that the job names for them, or those of the
+/// files. Nothing where numbers alone are read: the loss is none of classes, or the target is joined or scaled, or has
+/// several places. `target`: its request without that.
 std::optional<data::TextClasses> text_classes(const job::Job& job, size_t number, const graph::Node& output,
                                               const std::string& loss, const data::ColumnRequest& target);
 
@@ -46,7 +47,8 @@ std::vector<std::string> classes_in(const nlohmann::json& notes, size_t output, 
 int64_t events_before_split(int64_t events, double share);
 
 /// Events [first, first + events) of a batch of fit_columns(). Borrows the batch.
-models::LabelledEvents slice(const graph::Graph& model, const data::TableBatch& batch, int64_t first, int64_t events);
+models::LabelledEvents slice(const models::Supervised& model, const data::TableBatch& batch, int64_t first,
+                             int64_t events);
 
 /// Columns with their scaling, for the linac.json of an exported model: whoever has the file can feed it. And back.
 nlohmann::json to_json(const std::vector<data::ColumnRequest>& columns);

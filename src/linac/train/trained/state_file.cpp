@@ -12,6 +12,7 @@
 #include "linac/base/job/job_paths.h"
 #include "linac/io/storage/storage.h"
 #include "linac/model/models/inclusive_classifier/networks.h"
+#include "linac/model/models/own_losses.h"
 #include "linac/train/trained/checkpoint_files.h"
 #include "linac/train/trained/compiled_job.h"
 #include "linac/train/trained/model_file.h"
@@ -85,10 +86,13 @@ keras::KerasModel keras_of(const fs::path& run, const std::optional<fs::path>& l
     close_sizes(model);
     if (fits(model.graph, state)) return model;
   }
-  if (job.model.is<job::KerasSettings>())
+  if (job.model.is<job::KerasSettings>()) {
     model = keras::read_keras(file_of_job(run, job.model.as<job::KerasSettings>().file));
-  else
+    const auto losses = models::losses_of_outputs(model.graph, job.train.fit.loss);
+    model.graph = models::with_outputs(model.graph, models::used_outputs(losses));
+  } else {
     model.graph = models::inclusive_classifier::network(job.model.as<job::InclusiveClassifierSettings>());
+  }
   model.extra = notes_of(state, nullptr, job);
   close_sizes(model);
   return model;

@@ -8,6 +8,7 @@
 #include "linac/model/graph/brief.h"
 #include "linac/model/graph/layers/attributes.h"
 #include "linac/model/graph/layers/families.h"
+#include "linac/model/graph/layers/merge.h"
 
 namespace linac::graph {
 namespace {
@@ -140,6 +141,25 @@ void infer_swap(Node& node, const std::vector<Shape>& inputs) {
   std::swap(node.output[a], node.output[b]);
 }
 
+// Of every cell of the second input one of the first along the axis; the other axes go together as numpy's.
+void infer_take_along(Node& node, const std::vector<Shape>& inputs) {
+  if (inputs.size() != 2 || inputs[0].size() != inputs[1].size())
+    refuse(node, "wants a tensor and indices with as many axes");
+  const size_t axis = axis_of(node, node.attributes.value("axis", json()), inputs[0].size());
+  Shape taken_from = inputs[0];
+  taken_from[axis] = inputs[1][axis];
+  node.output = broadcast(node, taken_from, inputs[1]);
+}
+
+void infer_one_hot(Node& node, const std::vector<Shape>& inputs) {
+  const int64_t classes = integer(node, "num_classes");
+  if (classes < 1 || classes > kAttributeMax) refuse(node, fmt::format("num_classes = {}", classes));
+  node.output = inputs[0];
+  node.output.push_back(classes);
+  if (axis_of(node, node.attributes.value("axis", json(-1)), node.output.size()) + 1 != node.output.size())
+    refuse(node, "only the last axis is supported");
+}
+
 void infer_softmax(Node& node, const std::vector<Shape>& inputs) {
   node.output = inputs[0];
   if (axes_of(node, "axis", inputs[0].size(), -1).size() != 1) refuse(node, "only one axis is supported");
@@ -209,6 +229,15 @@ std::vector<LayerKind> array_operations() {
       {"ops.Stack", kOneOrMore, infer_stack, flop_none, {{"axis", kKept, 0}}},
       {"ops.Swapaxes", 1, infer_swap, flop_none, {{"axis1", kKept, nullptr}, {"axis2", kKept, nullptr}}},
       {"ops.Softmax", 1, infer_softmax, flop_per_element, {{"axis", kKept, -1}}},
+      {"ops.TakeAlongAxis", kOneOrMore, infer_take_along, flop_none, {{"axis", kKept, nullptr}}},
+      {"ops.OneHot",
+       1,
+       infer_one_hot,
+       flop_none,
+       {{"num_classes", kKept, nullptr},
+        {"axis", kKept, -1},
+        {"dtype", kIgnored, nullptr},
+        {"sparse", kDefaultOnly, false}}},
       {"ops.Einsum", kOneOrMore, infer_einsum, flop_einsum, {{"subscripts", kKept, nullptr}}},
   };
 }

@@ -1,8 +1,11 @@
 // Operations of keras.ops on whole arrays (model/graph/layers/array_operation.cpp).
 #include "linac/model/graph/layers/array_operation.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
+#include "linac/base/base/error.h"
 #include "linac/model/graph/layers/attributes.h"
 #include "linac/model/nn/layers/families.h"
 
@@ -41,6 +44,23 @@ at::Tensor swap_axes(const LayerCall& call) {
   return call.x().transpose(axis_of(call, "axis1", rank), axis_of(call, "axis2", rank));
 }
 
+// Indices below zero count from the end.
+at::Tensor take_along(const LayerCall& call) {
+  const at::Tensor& x = call.x();
+  const int64_t axis = axis_of(call, "axis", call.node.output.size()), cells = x.size(axis);
+  const at::Tensor given = call.inputs[1].to(at::kLong), places = at::where(given < 0, given + cells, given);
+  if (!(places >= 0).logical_and(places < cells).all().item<bool>())
+    throw data_error(fmt::format("[model] layer '{}' (take_along_axis): an index from {} to {} of an axis of {}",
+                                 call.node.name, given.min().item<int64_t>(), given.max().item<int64_t>(), cells));
+  return at::take_along_dim(x, places, axis);
+}
+
+at::Tensor one_hot(const LayerCall& call) {
+  const at::Tensor classes =
+      at::arange(call.node.output.back(), at::TensorOptions(at::kLong).device(call.x().device()));
+  return (call.x().to(at::kLong).unsqueeze(-1) == classes).to(at::kFloat);
+}
+
 at::Tensor softmax(const LayerCall& call) {
   const auto axis = graph::axes_of(call.node, "axis", call.node.output.size(), -1)[0];
   return at::softmax(call.x(), static_cast<int64_t>(axis) + 1);
@@ -55,9 +75,14 @@ at::Tensor einsum(const LayerCall& call) {
 }  // namespace
 
 std::vector<NamedLayer> array_operations() {
-  return {{"ops.GetItem", get_item}, {"ops.Reshape", [](const LayerCall& call) { return reshaped(call, call.x()); }},
-          {"ops.Stack", stack},      {"ops.Swapaxes", swap_axes},
-          {"ops.Softmax", softmax},  {"ops.Einsum", einsum}};
+  return {{"ops.GetItem", get_item},
+          {"ops.Reshape", [](const LayerCall& call) { return reshaped(call, call.x()); }},
+          {"ops.Stack", stack},
+          {"ops.Swapaxes", swap_axes},
+          {"ops.Softmax", softmax},
+          {"ops.Einsum", einsum},
+          {"ops.TakeAlongAxis", take_along},
+          {"ops.OneHot", one_hot}};
 }
 
 }  // namespace linac::nn

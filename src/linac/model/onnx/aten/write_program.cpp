@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <set>
 
@@ -37,14 +38,21 @@ std::string out_of_place(const std::string& target) {
   return target.substr(0, dot - 1) + target.substr(dot);
 }
 
+// What decomposing leaves of a model that was exported without model.eval(): it draws, or reads the batch's statistics.
+bool is_of_training(const std::string& target) {
+  return std::ranges::any_of(std::array{"native_dropout", "bernoulli", "_native_batch_norm_legit.", "rand"},
+                             [&](const char* word) { return target.find(word) != std::string::npos; });
+}
+
 Function function_of(const pt2::Node& node) {
   const auto& table = functions();
   for (const std::string& name : {node.target, out_of_place(node.target)})
     if (const auto found = table.find(name); found != table.end()) return found->second;
-  throw user_error(fmt::format(
-      "[export] linac does not write {} as ONNX; torch.onnx.export may, or linac does of the model as a .pt2 "
-      "behind run_decompositions()",
-      aten::described(node)));
+  throw user_error(
+      fmt::format("[export] linac does not write {} as ONNX; {}", aten::described(node),
+                  is_of_training(node.target)
+                      ? "it belongs to training alone: call model.eval() before torch.export.export()"
+                      : "torch.onnx.export may, or linac does of the model as a .pt2 behind run_decompositions()"));
 }
 
 std::vector<pt2::Extent> extents(const std::vector<int64_t>& sizes) {

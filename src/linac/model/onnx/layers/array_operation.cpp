@@ -2,6 +2,7 @@
 #include "linac/model/graph/layers/array_operation.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "linac/model/graph/layers/attributes.h"
 #include "linac/model/onnx/layers/families.h"
@@ -60,6 +61,31 @@ Value swap_axes(const LayerCall& call) {
   return call.result(call.emit.transpose(call.emit.in(Layout::kChannelsLast, x), axes), Layout::kChannelsLast, x.type);
 }
 
+Value take_along(const LayerCall& call) {
+  const Value& x = call.inputs[0];
+  const size_t axis = static_cast<size_t>(axis_of(call, "axis", call.node.output.size()));
+  Shape to{1};  // of one event: Expand goes together with the batch
+  to.insert(to.end(), call.node.output.begin(), call.node.output.end());
+  Shape from = to;
+  from[axis] = x.shape[axis - 1];
+  Emitter& emit = call.emit;
+  const Value places = emit.as(Type::kInt64, call.inputs[1]);
+  return call.result(emit.op("GatherElements",
+                             {emit.op("Expand", {emit.in(Layout::kChannelsLast, x), emit.ints(from)}),
+                              emit.op("Expand", {emit.in(Layout::kChannelsLast, places), emit.ints(to)})},
+                             {{"axis", static_cast<int64_t>(axis)}}),
+                     Layout::kChannelsLast, x.type);
+}
+
+Value one_hot(const LayerCall& call) {
+  Emitter& emit = call.emit;
+  Shape classes(static_cast<size_t>(call.node.output.back()));
+  std::iota(classes.begin(), classes.end(), int64_t{0});
+  const std::string index = emit.in(Layout::kChannelsLast, emit.as(Type::kInt64, call.inputs[0]));
+  const std::string is = emit.op("Equal", {emit.unsqueeze(index, {call.inputs[0].rank()}), emit.ints(classes)});
+  return call.result(emit.cast(is, Type::kBool, Type::kFloat));
+}
+
 Value softmax(const LayerCall& call) {
   const int64_t axis = axes_with_batch(call.node, call.node.output.size())[0];
   return call.result(call.emit.op("Softmax", {call.x()}, {{"axis", axis}}));
@@ -76,8 +102,9 @@ Value einsum(const LayerCall& call) {
 }  // namespace
 
 std::vector<NamedLayer> array_operations() {
-  return {{"ops.GetItem", get_item},   {"ops.Reshape", reshape}, {"ops.Stack", stack},
-          {"ops.Swapaxes", swap_axes}, {"ops.Softmax", softmax}, {"ops.Einsum", einsum}};
+  return {{"ops.GetItem", get_item},         {"ops.Reshape", reshape}, {"ops.Stack", stack},
+          {"ops.Swapaxes", swap_axes},       {"ops.Softmax", softmax}, {"ops.Einsum", einsum},
+          {"ops.TakeAlongAxis", take_along}, {"ops.OneHot", one_hot}};
 }
 
 }  // namespace linac::onnx

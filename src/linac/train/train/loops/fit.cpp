@@ -72,7 +72,7 @@ models::Contribution FitLoop::contribution(const TrainState& state, const data::
     RngKey key = update_.key(state, replica);
     key.lane = static_cast<uint32_t>(i) * kLanesPerSlice;
     models::Contribution part =
-        model_.step(state.networks[kModel].parameters, trained::slice(model_.graph(), batch, i * events, events), key,
+        model_.step(state.networks[kModel].parameters, trained::slice(model_, batch, i * events, events), key,
                     event_weight, slices == 1 ? ready : graph::GradientReady{});
     if (slices == 1) return part;
     add(sum, part, 1.0F / static_cast<float>(slices));

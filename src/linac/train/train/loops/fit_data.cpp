@@ -54,7 +54,7 @@ std::vector<data::ColumnRequest> FitLoop::columns_read() const {
 
 std::vector<data::ColumnRequest> FitLoop::targets() const {
   const auto first = input_.train().columns().begin() + static_cast<int64_t>(model_.graph().inputs.size());
-  return {first, first + static_cast<int64_t>(model_.graph().outputs.size())};
+  return {first, first + static_cast<int64_t>(model_.targets().size())};
 }
 
 std::vector<job::OutputClasses> FitLoop::classes() const {
@@ -77,11 +77,12 @@ void FitLoop::need_fitting_values(const data::EventTable& table) const {
   const graph::Graph& graph = model_.graph();
   need_input_values(table, graph);
   size_t column = graph.inputs.size();
-  for (size_t i = 0; i < graph.outputs.size(); ++i, ++column) {
+  for (size_t i = 0; i < model_.targets().size(); ++i, ++column) {
     const data::ColumnRequest& request = table.columns()[column];
     if (request.texts || !request.offset.empty() || !request.factor.empty()) continue;  // what is stored is another
-    const std::string& loss = model_.losses()[i];
-    const int64_t classes = graph.nodes[static_cast<size_t>(graph.outputs[i])].output.back();
+    const size_t output = model_.targets()[i].output;
+    const std::string& loss = model_.losses()[output];
+    const int64_t classes = graph.nodes[static_cast<size_t>(graph.outputs[output])].output.back();
     const ValueRange values = job::target_values(loss, classes);
     table.need(column, values, values.whole ? fmt::format("{} of {} classes", loss, classes) : loss);
   }
@@ -99,8 +100,8 @@ void FitLoop::warn_of_classes() const {
   const graph::Graph& graph = model_.graph();
   const data::EventTable& train = input_.train();
   warn_of_hidden_values(train, graph);
-  for (size_t i = 0; i < graph.outputs.size(); ++i) {
-    const std::string& loss = model_.losses()[i];
+  for (size_t i = 0; i < model_.targets().size(); ++i) {
+    const std::string& loss = model_.losses()[model_.targets()[i].output];
     const bool numbers = loss.starts_with("sparse_categorical_");
     const size_t column = graph.inputs.size() + i;
     const data::ColumnRequest& request = train.columns()[column];
@@ -125,7 +126,7 @@ void FitLoop::warn_of_classes() const {
 // Each class of the first output counts the same in the training events.
 void FitLoop::balance_classes() {
   const size_t target = model_.graph().inputs.size();
-  const size_t weight = target + model_.graph().outputs.size();
+  const size_t weight = target + model_.targets().size();
   const data::EventTable& train = input_.train();
   const std::string& loss = model_.losses().front();
   if (!loss.starts_with("categorical_") && !loss.starts_with("sparse_categorical_") && !loss.starts_with("binary_"))
@@ -143,7 +144,7 @@ void FitLoop::balance_classes() {
 }
 
 void FitLoop::warn_of_weights() const {
-  const size_t column = model_.graph().inputs.size() + model_.graph().outputs.size();
+  const size_t column = model_.graph().inputs.size() + model_.targets().size();
   const data::EventTable& train = input_.train();
   if (column >= train.columns().size()) return;
   if (const data::ColumnFacts facts = train.facts(column); facts.min < 0) {

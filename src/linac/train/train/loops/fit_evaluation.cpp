@@ -31,10 +31,12 @@ class FitEvaluation::Rows {
       : events_(events), chunk_events_(chunk_events) {
     for (const size_t output : scored_outputs(model)) {
       const graph::Shape& shape = model.graph().nodes[static_cast<size_t>(model.graph().outputs[output])].output;
+      const auto target = std::ranges::find(model.targets(), output, &models::Supervised::Target::output);
       sections_.push_back({.output = output,
+                           .target = static_cast<size_t>(target - model.targets().begin()),
                            .offset = row_size_,
                            .score_size = static_cast<size_t>(graph::elements(shape)),
-                           .target_size = static_cast<size_t>(graph::elements(model.target_shapes()[output])),
+                           .target_size = static_cast<size_t>(graph::elements(target->shape)),
                            .classes = shape.empty() ? 1 : static_cast<size_t>(shape.back())});
       row_size_ += sections_.back().score_size + sections_.back().target_size;
     }
@@ -57,7 +59,7 @@ class FitEvaluation::Rows {
  private:
   /// Scores and targets of one output in the row of an event.
   struct Section {
-    size_t output, offset, score_size, target_size, classes;
+    size_t output, target, offset, score_size, target_size, classes;
   };
 
   const int64_t events_, chunk_events_;
@@ -77,7 +79,7 @@ void FitEvaluation::Rows::fill(int64_t number, const models::Supervised::Tested&
     };
     for (const Section& section : sections_) {
       copy(tested.scores[section.output], section.score_size, section.offset);
-      copy(events.targets[section.output], section.target_size, section.offset + section.score_size);
+      copy(events.targets[section.target], section.target_size, section.offset + section.score_size);
     }
     row.back() = events.weights.empty() ? 1.0F : events.weights[i];
   }
@@ -121,7 +123,7 @@ void FitEvaluation::chunk(const graph::Parameters& parameters, const data::Event
   std::iota(wanted.begin(), wanted.end(), first);
   data::TableBatch batch;
   table.read(wanted, batch);
-  const models::LabelledEvents events = trained::slice(model_.graph(), batch, 0, batch.events);
+  const models::LabelledEvents events = trained::slice(model_, batch, 0, batch.events);
   const auto tested = model_.test(parameters, events, 1.0 / static_cast<double>(table.size()));
   for (size_t i = 0; i < measures.size(); ++i) measures[i] += tested.measures[i];
   if (rows.wanted()) rows.fill(number, tested, events);

@@ -40,11 +40,12 @@ FitStart of_foreign(const job::Job& job, models::ForeignModel model) {
 
 std::vector<data::ColumnRequest> labelled_columns(const job::Job& job, const models::Supervised& model) {
   const graph::Graph& graph = model.graph();
-  auto columns = trained::fit_columns(job, graph, model.target_shapes());
-  for (size_t i = 0; i < graph.outputs.size(); ++i) {
-    const graph::Node& output = graph.nodes[static_cast<size_t>(graph.outputs[i])];
+  auto columns = trained::fit_columns(job, graph, model.targets());
+  for (size_t i = 0; i < model.targets().size(); ++i) {
+    const size_t number = model.targets()[i].output;
+    const graph::Node& output = graph.nodes[static_cast<size_t>(graph.outputs[number])];
     data::ColumnRequest& column = columns[graph.inputs.size() + i];
-    column.texts = trained::text_classes(job, i, output, model.losses()[i], column);
+    column.texts = trained::text_classes(job, i, output, model.losses()[number], column);
   }
   return columns;
 }

@@ -3,10 +3,15 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <numeric>
+
 #include "linac/base/base/log.h"
 #include "linac/base/base/shell_word.h"
 #include "linac/base/job/metrics.h"
+#include "linac/base/job/target_values.h"
 #include "linac/model/keras/archive.h"
+#include "linac/model/models/own_losses.h"
 #include "linac/train/train/loops/fit.h"
 #include "linac/train/train/record/record.h"
 #include "linac/train/trained/compiled_job.h"
@@ -28,6 +33,7 @@ std::vector<std::string> evaluate_commands(const job::Job& job, const models::Su
   for (size_t i = 0; i < outputs.size(); ++i) {
     const graph::Node& output = model.graph().nodes[static_cast<size_t>(outputs[i])];
     const std::string& loss = model.losses()[i];
+    if (!job::has_target(loss)) continue;
     const bool classes = loss.starts_with("categorical_") || loss.starts_with("sparse_categorical_") ||
                          (loss.starts_with("binary_") && graph::elements(output.output) == 1);
     if (output.output.size() > 1 || (classes && job.train.fit.from_logits)) continue;
@@ -38,6 +44,19 @@ std::vector<std::string> evaluate_commands(const job::Job& job, const models::Su
                                    classes ? "" : " --task regression", data, shell_word(out.string())));
   }
   return commands;
+}
+
+// Somebody else's code gives them all.
+std::vector<size_t> all_outputs(const graph::Graph& graph) {
+  std::vector<size_t> outputs(graph.outputs.size());
+  std::iota(outputs.begin(), outputs.end(), size_t{0});
+  return outputs;
+}
+
+std::vector<std::string> input_names(const graph::Graph& graph) {
+  std::vector<std::string> names;
+  for (const int input : graph.inputs) names.push_back(graph.nodes[static_cast<size_t>(input)].name);
+  return names;
 }
 
 }  // namespace
@@ -61,8 +80,19 @@ nlohmann::json FitLoop::notes() const {
 
 // What whoever has the model must know to feed it, but for the job.
 nlohmann::json FitLoop::model_notes() const {
-  const std::vector<data::ColumnRequest> targets = this->targets();
-  nlohmann::json notes{{"inputs", trained::to_json(trained::input_columns(job_, model_.graph()))},
+  const graph::Graph& graph = model_.graph();
+  const std::vector<size_t> used = foreign_ ? all_outputs(graph) : models::used_outputs(model_.losses());
+  const std::vector<std::string> read = input_names(models::with_outputs(graph, used));
+  const std::vector<data::ColumnRequest> all = trained::input_columns(job_, graph), known = targets();
+  std::vector<data::ColumnRequest> inputs, targets;
+  for (size_t i = 0; i < all.size(); ++i)
+    if (std::ranges::count(read, input_names(graph)[i]) > 0) inputs.push_back(all[i]);
+  for (const size_t output : used) {
+    const auto target = std::ranges::find(model_.targets(), output, &models::Supervised::Target::output);
+    targets.push_back(target == model_.targets().end() ? data::ColumnRequest{}
+                                                       : known[static_cast<size_t>(target - model_.targets().begin())]);
+  }
+  nlohmann::json notes{{"inputs", trained::to_json(inputs)},
                        {"targets", trained::to_json(targets)},
                        {"event_weight", job_.data.event_weight},
                        {"classes", targets.front().texts ? targets.front().texts->names : job_.data.classes}};
@@ -87,13 +117,18 @@ std::vector<Drawing> FitLoop::drawings(const TrainState& state) const {
   return {drawing_of_measures(columns(), state.history, job_.name)};
 }
 
-// Without what Keras does not have: it would refuse to load the file.
-keras::Compilation FitLoop::compilation() const {
-  keras::Compilation compilation{.losses = model_.losses(),
-                                 .loss_weights = job_.train.fit.loss_weights,
+// Of these outputs, without what Keras does not have: it would refuse to load the file.
+keras::Compilation FitLoop::compilation(const std::vector<size_t>& outputs) const {
+  keras::Compilation compilation{.losses = {},
+                                 .loss_weights = {},
                                  .metrics = {},
                                  .weighted_metrics = {},
                                  .optimizer = trained::keras_optimizer(job_.train.optimizer)};
+  for (const size_t output : outputs) {
+    compilation.losses.push_back(model_.losses()[output]);
+    if (const auto& weights = job_.train.fit.loss_weights; !weights.empty())
+      compilation.loss_weights.push_back(weights[output]);
+  }
   std::vector<std::string> left_out;
   if (!compilation.optimizer) left_out.push_back(job_.train.optimizer.name);
   for (const models::Metric& metric : model_.metrics()) {
@@ -102,8 +137,9 @@ keras::Compilation FitLoop::compilation() const {
       continue;
     }
     auto& of_outputs = metric.weighted ? compilation.weighted_metrics : compilation.metrics;
-    of_outputs.resize(model_.graph().outputs.size());
-    of_outputs[metric.output].push_back(metric.name);
+    of_outputs.resize(outputs.size());
+    const auto place = std::ranges::find(outputs, metric.output) - outputs.begin();
+    of_outputs[static_cast<size_t>(place)].push_back(metric.name);
   }
   if (!left_out.empty()) {
     log::info(
@@ -116,12 +152,16 @@ keras::Compilation FitLoop::compilation() const {
 
 std::filesystem::path FitLoop::save_keras(const Network& network, const nlohmann::json& notes,
                                           const std::filesystem::path& folder) const {
-  const graph::Graph& graph = model_.graph();
-  const keras::Compilation compiled = compilation();
-  keras::Training training{.compile = keras::compile_config(compiled, graph), .optimizer = {}};
-  if (compiled.optimizer) {
-    training.optimizer =
-        trained::keras_optimizer_variables(job_.train.optimizer, graph, keras::written_order(graph), network);
+  const std::vector<size_t> used = models::used_outputs(model_.losses());
+  const graph::Graph graph = models::with_outputs(model_.graph(), used);
+  keras::Training training;
+  if (std::ranges::any_of(used, [&](size_t output) { return job::has_target(model_.losses()[output]); })) {
+    const keras::Compilation compiled = compilation(used);
+    training.compile = keras::compile_config(compiled, graph);
+    if (compiled.optimizer) {
+      training.optimizer =
+          trained::keras_optimizer_variables(job_.train.optimizer, graph, keras::written_order(graph), network);
+    }
   }
   keras::write_keras(graph, graph::to_weight_values(graph, network.parameters), folder / "model.keras", notes,
                      training);
