@@ -16,6 +16,7 @@ import h5py
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyarrow import feather
 import uproot
 import xxhash
 
@@ -95,6 +96,10 @@ def parquet(root: pathlib.Path, whole: pa.Table) -> None:
     run(root, "convert", "in-*.parquet", "one.parquet")
     check(same(read(root / "one.parquet"), whole), "three Parquet files become one with the same types and bits")
     check("exists already" in run(root, "convert", "in-*.parquet", "one.parquet", status=2), "what is there stays")
+    feather.write_feather(whole.slice(0, 2000), root / "in-0.feather", compression="lz4", chunksize=300)
+    feather.write_feather(whole.slice(2000), root / "in-1.feather", compression="zstd")
+    run(root, "convert", "in-*.feather", "of-arrow.parquet")
+    check(same(read(root / "of-arrow.parquet"), whole), "Arrow's own files hold the same")
     run(root, "convert", "in-*.parquet", "folder/")
     check([same(pq.read_table(root / f"folder/in-{i}.parquet"), pq.read_table(root / f"in-{i}.parquet")) for i in range(3)] == [True] * 3, "each becomes a file of a folder")
     run(root, "convert", "in-*.parquet", "shards", "--shards", 7, "--jobs", 1)

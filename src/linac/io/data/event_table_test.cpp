@@ -49,12 +49,13 @@ class EventTableTest : public DataTest {
 TEST_F(EventTableTest, TheFormatsAgree) {
   const TestEvents events = make_events(40);
   write_parquet(path("a.parquet"), events);
+  write_parquet(path("a.arrow"), events);
   write_tfrecord(path("a.tfrecord"), events, 8);
   write_hdf5(path("a.h5"), events, 8);
   std::vector<ColumnRequest> columns = requests(8);
   columns[0].offset = {1, 2, 3}, columns[0].factor = {0.5, 2, -1};
   columns[1].offset = {1, 1, 1, 0.5}, columns[1].factor = {2, 2, 2, 2};
-  for (const char* format : {"parquet", "tfrecord", "h5"}) {
+  for (const char* format : {"parquet", "arrow", "tfrecord", "h5"}) {
     SCOPED_TRACE(format);
     const auto table = EventTable::open({path(std::string("a.") + format)}, columns);
     ASSERT_EQ(table->size(), 40);

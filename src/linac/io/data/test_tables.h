@@ -22,7 +22,7 @@ struct TestEvents {
 /// Event i has i % 6 particles; `first` numbers the events, so two sets can differ.
 TestEvents make_events(size_t count, size_t first = 0);
 
-/// The columns "particles" list<list<float>>, "features" list<double>, "label" int32.
+/// With the ending .arrow as such a file. The columns "particles" list<list<float>>, "features" list<double>, "label" int32.
 void write_parquet(const std::string& path, const TestEvents& events, int64_t row_group_events = 7);
 /// The same with `rows` particles in every event, the last ones 0.
 void write_tfrecord(const std::string& path, const TestEvents& events, size_t rows);

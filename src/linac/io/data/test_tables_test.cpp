@@ -1,4 +1,5 @@
 #include <arrow/io/file.h>
+#include <arrow/ipc/writer.h>
 #include <gtest/gtest.h>
 #include <parquet/arrow/writer.h>
 
@@ -19,7 +20,12 @@ void write_columns(const std::string& path, const std::vector<std::string>& name
   for (size_t i = 0; i < names.size(); ++i) fields.push_back(arrow::field(names[i], columns[i]->type()));
   const auto table = arrow::Table::Make(arrow::schema(fields), columns);
   const auto file = arrow::io::FileOutputStream::Open(path).ValueOrDie();
-  ASSERT_TRUE(parquet::arrow::WriteTable(*table, arrow::default_memory_pool(), file, row_group_events).ok());
+  if (path.ends_with(".arrow")) {
+    const auto writer = arrow::ipc::MakeFileWriter(file, table->schema()).ValueOrDie();
+    ASSERT_TRUE(writer->WriteTable(*table, row_group_events).ok() && writer->Close().ok());
+  } else {
+    ASSERT_TRUE(parquet::arrow::WriteTable(*table, arrow::default_memory_pool(), file, row_group_events).ok());
+  }
   ASSERT_TRUE(file->Close().ok());
 }
 

@@ -118,7 +118,7 @@ TEST_F(PackedShowersTest, OnlyTheCacheHasThem) {
   write_file_atomically(path("a"), content.substr(0, 100));
   const std::string said =
       message_of(ErrorCode::kData, [&] { open_shower_file(path("a"), path("a"), {}, std::nullopt); });
-  EXPECT_TRUE(contains(said, "neither HDF5 nor Parquet nor TFRecord")) << said;
+  EXPECT_TRUE(contains(said, "neither HDF5 nor Parquet")) << said;
   EXPECT_TRUE(fs::exists(path("a")));
 }
 

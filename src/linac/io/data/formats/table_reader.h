@@ -85,6 +85,7 @@ std::unique_ptr<TableReader> open_table_reader(const SourcePtr& source, const st
 // What the table of formats has of each.
 std::unique_ptr<TableReader> open_hdf5_table(const SourcePtr& source, const std::vector<WantedColumn>& columns);
 std::unique_ptr<TableReader> open_parquet_table(const SourcePtr& source, const std::vector<WantedColumn>& columns);
+std::unique_ptr<TableReader> open_arrow_table(const SourcePtr& source, const std::vector<WantedColumn>& columns);
 /// Of the file's only tree or RNTuple, by the names of branches and fields; in all cases also by "TREE/COLUMN".
 std::unique_ptr<TableReader> open_root_table(const SourcePtr& source, const std::vector<WantedColumn>& columns);
 std::unique_ptr<TableReader> open_tfrecord_table(const SourcePtr& source, const std::vector<WantedColumn>& columns);
@@ -111,6 +112,7 @@ std::vector<StoredText> count_texts(const SourcePtr& source, const std::string& 
 
 TableContents hdf5_contents(const SourcePtr& source);
 TableContents parquet_contents(const SourcePtr& source);
+TableContents arrow_contents(const SourcePtr& source);
 /// The events are those of the table that has most; columns of others say theirs.
 TableContents root_contents(const SourcePtr& source);
 TableContents tfrecord_contents(const SourcePtr& source);

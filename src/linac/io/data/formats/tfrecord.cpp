@@ -42,7 +42,7 @@ uint64_t length_of_record(std::span<const std::byte> header, const std::string& 
   } catch (const Error& error) {
     if (record == 0) {
       throw data_error(fmt::format(
-          "[tfrecord] {}: neither HDF5 nor Parquet nor TFRecord, or damaged at its start; check the file", name));
+          "[tfrecord] {}: neither HDF5 nor Parquet nor Arrow nor ROOT nor TFRecord, or damaged at its start; check the file", name));
     }
     refuse_record(name, record, offset, error.what());
   }

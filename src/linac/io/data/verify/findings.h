@@ -74,6 +74,7 @@ inline std::string events_in_words(int64_t first, int64_t count) {
 // footer does, is its data error.
 void check_tfrecord(const SourcePtr& source, Findings& findings);
 void check_parquet(const SourcePtr& source, Findings& findings);
+void check_arrow(const SourcePtr& source, Findings& findings);
 void check_hdf5(const SourcePtr& source, Findings& findings);
 void check_root(const SourcePtr& source, Findings& findings);
 

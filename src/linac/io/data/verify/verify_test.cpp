@@ -165,6 +165,29 @@ TEST_F(Verify, PagesOfParquetAreNamedByColumnAndRowGroup) {
   EXPECT_TRUE(!without.has_checksums && contains(without.checked, "no checksums"));
 }
 
+// It points to places in itself, which a flipped bit leads elsewhere.
+TEST_F(Verify, AnArrowFileIsSoundOrDamagedWhateverIsAltered) {
+  const auto events = testing::make_events(30);
+  testing::write_parquet(path("made.arrow"), events, 10);
+  const std::string bytes = read_file(path("made.arrow"));
+  const VerifiedFile sound = of(bytes);
+  EXPECT_EQ(sound.result, VerifyResult::kSound) << (sound.damages.empty() ? sound.error : sound.damages[0].what);
+  EXPECT_TRUE(contains(sound.checked, "events 0 to 29")) << sound.checked;
+  EXPECT_EQ(of(bytes.substr(0, bytes.size() / 2)).result, VerifyResult::kDamaged);
+  int damaged = 0;
+  for (size_t place = 8; place < bytes.size(); place += 11) {
+    std::ofstream(path("file"), std::ios::binary) << altered(altered(bytes, place), bytes.size() - 1 - place % 64);
+    const VerifiedFile found = verify_files({path("file")}, {}).front();
+    damaged += found.result == VerifyResult::kDamaged ? 1 : 0;
+    try {
+      testing::read_all(*EventTable::open({path("file")}, testing::requests(6)));
+    } catch (const Error& error) {
+      EXPECT_TRUE(error.code() == ErrorCode::kData || error.code() == ErrorCode::kUser) << error.what();
+    }
+  }
+  EXPECT_GT(damaged, 0);
+}
+
 TEST_F(Verify, ChunksOfHdf5AreNamedByTheirEvents) {
   write_hdf5();
   const std::string bytes = read_file(path("made"));

@@ -64,6 +64,8 @@ std::unique_ptr<BatchReader> open_hdf5_batches(const SourcePtr& source, const Ba
                                                const EventRange& range, const RecordMarks* marks);
 std::unique_ptr<BatchReader> open_parquet_batches(const SourcePtr& source, const BatchColumns& columns,
                                                   const EventRange& range, const RecordMarks* marks);
+std::unique_ptr<BatchReader> open_arrow_batches(const SourcePtr& source, const BatchColumns& columns,
+                                                const EventRange& range, const RecordMarks* marks);
 std::unique_ptr<BatchReader> open_root_batches(const SourcePtr& source, const BatchColumns& columns,
                                                const EventRange& range, const RecordMarks* marks);
 std::unique_ptr<BatchReader> open_tfrecord_batches(const SourcePtr& source, const BatchColumns& columns,

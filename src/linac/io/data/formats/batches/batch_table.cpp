@@ -62,6 +62,14 @@ StoredColumn stored_as(const arrow::DataType& type) {
           .is_float = leaf == arrow::Type::FLOAT || leaf == arrow::Type::HALF_FLOAT};
 }
 
+StoredColumn stored_for(const std::string& name, const WantedColumn& wanted, const arrow::DataType& type) {
+  StoredColumn stored = stored_as(type);
+  if (stored.is_text && !wanted.texts) refuse_texts(name, wanted.name, stored.words);
+  if (!stored.is_text && !holds_numbers(type))
+    throw data_error(fmt::format("[data] {}: column '{}' is {}, not numbers", name, wanted.name, stored.words));
+  return stored;
+}
+
 void need_fit(const std::string& name, const WantedColumn& wanted, int lists, std::span<const int64_t> extents,
               const std::string& words) {
   if (wanted.any_form || wanted.as_stored) return;
@@ -81,12 +89,8 @@ std::unique_ptr<TableReader> open_batch_table(const std::string& name, const std
   for (const WantedColumn& column : columns) {
     places.push_back(schema->GetFieldIndex(column.name));
     if (places.back() < 0) refuse_missing(name, column.name, schema->field_names());
-    const arrow::DataType& type = *schema->field(places.back())->type();
-    stored.push_back(stored_as(type));
+    stored.push_back(stored_for(name, column, *schema->field(places.back())->type()));
     if (stored.back().is_text) refuse_texts(name, column.name, stored.back().words);
-    if (!holds_numbers(type))
-      throw data_error(
-          fmt::format("[data] {}: column '{}' is {}, not numbers", name, column.name, stored.back().words));
   }
   return std::make_unique<BatchTable>(name, columns, std::move(stored), std::move(places), -1,
                                       [hand] { return *hand; });

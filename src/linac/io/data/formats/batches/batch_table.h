@@ -23,6 +23,8 @@ struct BatchInHand {
 
 /// How a column of this type is stored.
 StoredColumn stored_as(const arrow::DataType& type);
+/// Data error for one that holds neither numbers nor texts that are wanted.
+StoredColumn stored_for(const std::string& name, const WantedColumn& wanted, const arrow::DataType& type);
 
 /// Data error where no event of a column can be as it is wanted: so many lists around values of these extents. The
 /// lengths of lists are seen when they are read.
