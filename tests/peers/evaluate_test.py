@@ -197,7 +197,7 @@ def check_refusals(folder):
     ok = refused(2, "has 5 data sets (logits, one, p, short, three)", *call)
     ok = refused(3, "no data set 'none'", *call, "--field", "none") and ok
     ok = refused(3, "has 9 events, but the targets have 10", *call, "--field", "short") and ok
-    ok = refused(3, "wants a softmax (or --task regression)", *call, "--field", "logits") and ok
+    ok = refused(3, "--logits applies a softmax, --task regression judges numbers", *call, "--field", "logits") and ok
     ok = refused(3, "not one of the class numbers 0 to 1", *of("p"), f"{folder}/t.h5:five") and ok
     weighted = lambda name: (*of("p"), f"{folder}/t.h5:y", "--weights", f"{folder}/t.h5:{name}")
     ok = refused(3, "one weight for each of the 10 events", *weighted("few")) and ok
