@@ -39,12 +39,13 @@ std::vector<scores::Table> predictions_in(const Arrays& arrays) {
   return tables;
 }
 
-// What of the events are of a class, or have a label: "of", "have".
-void add_support(int64_t events, const std::string& verb, const std::string& name, report::ScoreReport& report) {
+// How many events are of a class, or have a label: "is of" and "are of", "has" and "have".
+void add_support(int64_t events, const char* of_one, const char* of_several, const std::string& name,
+                 report::ScoreReport& report) {
   report.support.push_back(events);
-  if (events >= kFewEvents) return;
-  report.remarks.push_back(events == 0 ? fmt::format("no event {} '{}'", verb == "are of" ? "is of" : "has", name)
-                                       : fmt::format("only {} events {} '{}'", events, verb, name));
+  if (events == 0) report.remarks.push_back(fmt::format("no event {} '{}'", of_one, name));
+  if (events > 0 && events < kFewEvents)
+    report.remarks.push_back(fmt::format("only {} events {} '{}'", events, of_several, name));
 }
 
 void judge_classes(const EvaluateOptions& options, const Arrays& arrays, report::ScoreReport& report) {
@@ -53,7 +54,7 @@ void judge_classes(const EvaluateOptions& options, const Arrays& arrays, report:
   for (const scores::Table& table : predictions_in(arrays)) predictions.emplace_back(table, labels);
   report.parts = labels.names();
   for (size_t label = 0; label < labels.classes(); ++label)
-    add_support(labels.support(label), "are of", labels.names()[label], report);
+    add_support(labels.support(label), "is of", "are of", labels.names()[label], report);
   report.judgement = scores::judge_classifiers(labels, predictions, options.bootstrap);
 }
 
@@ -76,7 +77,7 @@ void judge_labels(const EvaluateOptions& options, const Arrays& arrays, report::
   for (size_t label = 0; label < report.parts.size(); ++label) {
     int64_t events = 0;
     for (size_t i = label; i < truth.size(); i += report.parts.size()) events += truth[i] == 1 ? 1 : 0;
-    add_support(events, "have", report.parts[label], report);
+    add_support(events, "has", "have", report.parts[label], report);
   }
 }
 
@@ -180,7 +181,7 @@ void run_evaluate(EvaluateOptions options) {
   }
   fmt::print("{}", report::to_text(report));
   for (const std::string& remark : report.remarks) fmt::print("  note: {}\n", remark);
-  fmt::print("  {} events", report.events);
+  fmt::print("  {} {}", report.events, arrays.event_of_row.empty() ? "events" : "steps");
   if (!options.out.empty()) fmt::print(", report  {}", (std::filesystem::path(options.out) / "report.html").string());
   fmt::print("\n");
 }
