@@ -95,7 +95,7 @@ data::ColumnRequest truth_of(const ModelEventsOptions& options, const WantedTrut
     return truth_column(wanted, options.data, transform);
   data::ColumnRequest truth = targets[number];
   if (!wanted.column.empty()) rename(truth, wanted.column);
-  if (!truth.texts) truth.texts = texts_of(wanted, truth);  // the training's truth was numbers
+  if (!truth.texts || !truth.joined.empty()) truth.texts = texts_of(wanted, truth);  // of numbers
   return truth;
 }
 
