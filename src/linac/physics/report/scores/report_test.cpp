@@ -162,8 +162,10 @@ TEST(ScoreReport, LimitsAndWhatIsLeftOutAreTold) {
   EXPECT_EQ(json["left_out"], Json::parse(R"([{"name": "average_precision", "part": "class 1"},
                                               {"name": "accuracy", "part": null}])"));
   EXPECT_TRUE(to_json(Made(3, 1).report)["weights"].is_null());
-  for (const Json& score : json["models"][0]["scores"])
-    if (score["name"] == "rejection_50") EXPECT_EQ(score["above_95"], 87.25);
+  for (const Json& score : json["models"][0]["scores"]) {
+    if (score["name"] != "rejection_50") continue;
+    EXPECT_EQ(score["above_95"], 87.25);
+  }
 }
 
 }  // namespace
