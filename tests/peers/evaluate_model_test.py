@@ -64,7 +64,7 @@ def made(folder: pathlib.Path) -> dict:
     for event, length in enumerate(lengths):
         steps[event, length:] = 0
         tags[event, length:] = 0
-    ragged = lambda values: [list(map(np.ndarray.tolist, row[:length])) for row, length in zip(values, lengths)]
+    ragged = lambda values: [row[:length].tolist() for row, length in zip(values, lengths)]
     columns = {f"x{i}": x[:, i] for i in range(4)} | {name: data[name] for name in ("cls", "energy", "weight")}
     bad = {"below": np.where(np.arange(EVENTS) == 5, -1, data["cls"]), "above": np.where(np.arange(EVENTS) == 6, 3, data["cls"]),
            "half": np.where(np.arange(EVENTS) == 7, 0.5, data["cls"])}

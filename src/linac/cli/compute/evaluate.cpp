@@ -138,9 +138,9 @@ void add_weight_facts(const EvaluateOptions& options, const Arrays& arrays, repo
   if (report.weights->below_zero == 0) return;
   std::vector<scores::ScoreName> left_out = report.left_out();
   std::ranges::stable_sort(left_out, {}, &scores::ScoreName::first);
-  report.remarks.push_back(
-      fmt::format("{} of the {} weights are below zero{}", report.weights->below_zero, weights.size(),
-                  left_out.empty() ? "" : "; left out, as there are none then: " + words_of(left_out, report.parts)));
+  report.remarks.push_back(fmt::format(
+      "{} of the {} weights are below zero{}", report.weights->below_zero, weights.size(),
+      left_out.empty() ? "" : "; left out, as they cannot be under such weights: " + words_of(left_out, report.parts)));
 }
 
 report::ScoreReport make_report(const EvaluateOptions& options, const Arrays& arrays) {

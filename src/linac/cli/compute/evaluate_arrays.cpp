@@ -55,25 +55,16 @@ Array read_scores(const Source& source, const std::string& option) {
           .name = fmt::format("{}:{}", source.file, name)};
 }
 
-/// The file of the format that it has; of several the columns are those of the first.
-Source with_column(Source source, const std::string& option) {
-  if (!source.data_set.empty()) return source;
-  const std::vector<std::string> all = storage::expand_all({source.file});
-  const auto file = data::readable_source(storage::Source::open(all.empty() ? source.file : all.front()));
-  source.data_set = name_in(source, data::contents_of_table(file).names, option);
-  return source;
+/// Of the first file of a pattern.
+data::TableContents contents_of(const std::string& file) {
+  const std::vector<std::string> all = storage::expand_all({file});
+  return data::contents_of_table(data::readable_source(storage::Source::open(all.empty() ? file : all.front())));
 }
 
 /// A column of a file of any format.
 Array read_column(const Source& source, const data::ColumnRequest& request) {
   constexpr int64_t kBlockEvents = 1 << 16;
   const auto table = data::EventTable::open({source.file}, {request});
-  if (!table->classes(0).empty() && request.texts->names.empty()) {
-    throw user_error(
-        fmt::format("[evaluate] {}: '{}' holds texts: name the classes in the order of the predictions, --classes "
-                    "A,B,...",
-                    source.file, source.data_set));
-  }
   Array array{.values = {},
               .width = static_cast<size_t>(request.event_values()),
               .name = fmt::format("{}:{}", source.file, source.data_set)};
@@ -88,8 +79,15 @@ Array read_column(const Source& source, const data::ColumnRequest& request) {
 }
 
 /// The truth: numbers, or texts that name classes.
-Array read_truth(const Source& named, size_t width, scores::Task task, const std::vector<std::string>& classes) {
-  const Source source = with_column(named, "targets");
+Array read_truth(Source source, size_t width, scores::Task task, const std::vector<std::string>& classes) {
+  const data::TableContents contents = contents_of(source.file);
+  source.data_set = name_in(source, contents.names, "targets");
+  if (classes.empty() && std::ranges::find(contents.of_texts, source.data_set) != contents.of_texts.end()) {
+    throw user_error(
+        fmt::format("[evaluate] {}: '{}' holds texts: name the classes in the order of the predictions, --classes "
+                    "A,B,...",
+                    source.file, source.data_set));
+  }
   const size_t values = task == scores::Task::kClasses ? std::max<size_t>(2, width) : width;
   const WantedTruth wanted{.column = source.data_set,
                            .output = {static_cast<int64_t>(values)},
@@ -200,7 +198,8 @@ Arrays read_predictions(const ArraySources& options) {
                 .classes = classes,
                 .remarks = {}};
   if (!options.weights.empty() && options.weights != "none") {
-    const Source weights = with_column(split(options.weights), "weights");
+    Source weights = split(options.weights);
+    if (weights.data_set.empty()) weights.data_set = name_in(weights, contents_of(weights.file).names, "weights");
     arrays.weights = read_column(weights, {.column = weights.data_set, .shape = {}, .offset = {}, .factor = {}});
   }
   if (options.model.logits) scores::to_probabilities(arrays.models[0].values, predicted.width, task);
