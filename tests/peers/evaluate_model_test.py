@@ -111,6 +111,9 @@ def classes(folder: pathlib.Path, data: dict) -> None:
         names = ("--classes", "c0,c1,c2") if column == "text" else ()
         other = evaluate(column, *call, "--targets", column, *names, *NONE)
         expect(other["models"][0]["confusion"] == report["models"][0]["confusion"], f"{column}: the same")
+    built.save(folder / "classes.h5")
+    other = evaluate("a file as of Keras 2", "--model", folder / "classes.h5", *call[2:], "--targets", "cls", *NONE)
+    expect(other["models"][0]["confusion"] == report["models"][0]["confusion"] and len(other["remarks"]) == len(report["remarks"]), "the same")
     for column in ("cls", "one_of"):
         other = evaluate(column, "--model", file, "--data", folder / "events.h5", "--targets", column, *NONE)
         expect(other["models"][0]["confusion"] == report["models"][0]["confusion"], f"{column} of HDF5: the same")

@@ -58,11 +58,12 @@ TEST(OutputTask, OfAJobGoesBeforeThatOfTheFile) {
   model.compile = {{"loss", "categorical_crossentropy"}};
   model.notes = {{"job",
                   "train: {fit: {loss: [binary_crossentropy], from_logits: true}}\nmodel: {kind: keras, file: "
-                  "a.keras}\ndata: {train: [a.h5]}\n"}};
+                  "a.keras}\ndata: {train: [a.h5], targets: [{column: y}]}\n"}};
   EXPECT_EQ(output_tasks(model).at(0).task, Task::kLabels);
   EXPECT_TRUE(output_tasks(model).at(0).logits);
   model.notes["job"] =
-      "train: {fit: {from_logits: true}}\nmodel: {kind: keras, file: a.keras}\ndata: {train: [a.h5]}\n";
+      "train: {fit: {from_logits: true}}\nmodel: {kind: keras, file: a.keras}\ndata: {train: [a.h5], targets: "
+      "[{column: y}]}\n";
   EXPECT_EQ(output_tasks(model).at(0).task, Task::kClasses) << "the job left the loss to the file";
   EXPECT_TRUE(output_tasks(model).at(0).logits);
 }
