@@ -7,6 +7,7 @@ LINAC names the program. Exit status 1 where a number differs or a bad call is n
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 
@@ -272,6 +273,7 @@ def trained(folder: pathlib.Path, data: dict) -> None:
                "train": {"epochs": 1, "replicas": 2, "batch": 16, "optimizer": {"name": "adam", "lr": 1e-6},
                          "fit": {"loss": [loss], "from_logits": task != "regression"}}}
         (folder / "job.yaml").write_text(json.dumps(job))
+        shutil.rmtree(folder / f"run-{task}", ignore_errors=True)
         done = linac("train", folder / "job.yaml", "--out", folder / f"run-{task}")
         expect(done.returncode == 0, f"{loss}: {done.stderr[-300:]}")
         expect(f"the test files are training files, too: {events}" in done.stdout + done.stderr, "and is warned of its test file")
