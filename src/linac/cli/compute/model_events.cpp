@@ -86,7 +86,8 @@ data::ColumnRequest truth_of(const ModelEventsOptions& options, const WantedTrut
                              const nlohmann::json& notes, const data::Transform& transform) {
   std::vector<data::ColumnRequest> targets;
   if (notes.is_object() && notes.contains("targets")) targets = trained::columns_from_json(notes["targets"]);
-  const bool known = number < targets.size(), scaled = known && !targets[number].offset.empty();
+  const bool known = number < targets.size() && !targets[number].describe().empty();  // else it has no target
+  const bool scaled = known && !targets[number].offset.empty();
   if (!known && wanted.column.empty()) {
     throw user_error(fmt::format(
         "[evaluate] the model does not say what its output '{}' was trained on: give --targets COLUMN", wanted.name));

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "linac/base/job/job.h"
+#include "linac/base/job/target_values.h"
 #include "linac/model/keras/compile.h"
 
 namespace linac::trained {
@@ -15,15 +16,20 @@ using scores::Task;
 constexpr const char* kReshaping[] = {"Reshape",  "Flatten",     "Permute",     "Dropout",
                                       "Identity", "ops.Reshape", "ops.Squeeze", "ops.ExpandDims"};
 
-// As the job that trained the model has them.
-std::vector<keras::ToldLoss> losses_of_job(const nlohmann::json& notes, size_t outputs) {
-  if (!notes.is_object() || !notes.contains("job")) return {};
-  const job::Job job = job::parse_job(notes["job"].get<std::string>(), "linac.json", {});
-  const job::Fit& fit = job.train.fit;
-  std::vector<std::string> names = fit.loss;
-  if (names.size() == 1) names.resize(outputs, names.front());
-  std::vector<keras::ToldLoss> losses;
-  for (size_t i = 0; i < outputs; ++i) losses.push_back({i < names.size() ? names[i] : "", fit.from_logits});
+// Of each output. A file that linac has trained is compiled with the losses of its job; what is no Keras file has its
+// job alone.
+std::vector<keras::ToldLoss> losses_of(const TrainedModel& model) {
+  const size_t outputs = model.graph.outputs.size();
+  std::vector<keras::ToldLoss> losses = keras::told_losses(model.compile, model.graph);
+  losses.resize(outputs);
+  if (!model.notes.is_object() || !model.notes.contains("job")) return losses;
+  const job::Job job = job::parse_job(model.notes["job"].get<std::string>(), "linac.json", {});
+  std::vector<std::string> of_job = job.train.fit.loss;
+  if (of_job.size() == 1) of_job.resize(outputs, of_job.front());
+  for (size_t i = 0; i < outputs; ++i) {
+    if (losses[i].name.empty() && of_job.size() == outputs && job::has_target(of_job[i])) losses[i].name = of_job[i];
+    losses[i].from_logits = job.train.fit.from_logits;
+  }
   return losses;
 }
 
@@ -72,16 +78,12 @@ std::string last_activation(const graph::Graph& graph, int node) {
 
 std::vector<OutputTask> output_tasks(const TrainedModel& model) {
   const std::vector<int>& outputs = model.graph.outputs;
-  std::vector<keras::ToldLoss> losses = losses_of_job(model.notes, outputs.size());
-  const std::vector<keras::ToldLoss> compiled = keras::told_losses(model.compile, model.graph);
-  if (losses.empty()) losses = compiled;
-  losses.resize(outputs.size());
+  const std::vector<keras::ToldLoss> losses = losses_of(model);
   std::vector<OutputTask> tasks;
   for (size_t i = 0; i < outputs.size(); ++i) {
     const graph::Node& output = model.graph.nodes[static_cast<size_t>(outputs[i])];
     const std::string activation = last_activation(model.graph, outputs[i]);
-    std::string loss = losses[i].name;
-    if (loss.empty() && i < compiled.size()) loss = compiled[i].name;
+    const std::string& loss = losses[i].name;
     OutputTask& found = tasks.emplace_back();
     if (!loss.empty()) {
       found.task = task_of_loss(loss, output, activation);

@@ -1,5 +1,6 @@
 #include "linac/train/trained/output_task.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 namespace linac::trained {
@@ -53,19 +54,23 @@ TEST(OutputTask, IsThatOfTheLoss) {
   EXPECT_EQ(task("categorical_hinge", dense("linear")), Task::kRegression);
 }
 
-TEST(OutputTask, OfAJobGoesBeforeThatOfTheFile) {
+TEST(OutputTask, OfAJobIsThatOfItsFile) {
   TrainedModel model = model_of({dense("linear")});
-  model.compile = {{"loss", "categorical_crossentropy"}};
-  model.notes = {{"job",
-                  "train: {fit: {loss: [binary_crossentropy], from_logits: true}}\nmodel: {kind: keras, file: "
-                  "a.keras}\ndata: {train: [a.h5], targets: [{column: y}]}\n"}};
+  const auto job = [](const char* fit) {
+    return fmt::format(
+        "{{model: {{kind: keras, file: a.keras}}, data: {{train: [a.h5], targets: [{{column: y}}]}}, train: {{fit: "
+        "{}}}}}",
+        fit);
+  };
+  model.notes = {{"job", job("{loss: [binary_crossentropy], from_logits: true}")}};
   EXPECT_EQ(output_tasks(model).at(0).task, Task::kLabels);
   EXPECT_TRUE(output_tasks(model).at(0).logits);
-  model.notes["job"] =
-      "train: {fit: {from_logits: true}}\nmodel: {kind: keras, file: a.keras}\ndata: {train: [a.h5], targets: "
-      "[{column: y}]}\n";
-  EXPECT_EQ(output_tasks(model).at(0).task, Task::kClasses) << "the job left the loss to the file";
-  EXPECT_TRUE(output_tasks(model).at(0).logits);
+  model.compile = {{"loss", "categorical_crossentropy"}};
+  EXPECT_EQ(output_tasks(model).at(0).task, Task::kClasses) << "the job has other outputs, too, perhaps";
+  EXPECT_TRUE(output_tasks(model).at(0).logits) << "of which the file says nothing";
+  model.compile = nullptr;
+  model.notes["job"] = job("{loss: [output]}");
+  EXPECT_NE(output_tasks(model).at(0).assumed, "") << "that is no loss of a target";
 }
 
 TEST(OutputTask, OfAFileKnowsItsLogits) {
