@@ -197,14 +197,14 @@ def check_refusals(folder):
     ok = refused(2, "has 5 data sets (logits, one, p, short, three)", *call)
     ok = refused(3, "no data set 'none'", *call, "--field", "none") and ok
     ok = refused(3, "has 9 events, but the targets have 10", *call, "--field", "short") and ok
-    ok = refused(3, "wants a softmax (or --task regression)", *call, "--field", "logits") and ok
+    ok = refused(3, "--logits applies a softmax, --task regression judges numbers", *call, "--field", "logits") and ok
     ok = refused(3, "not one of the class numbers 0 to 1", *of("p"), f"{folder}/t.h5:five") and ok
     weighted = lambda name: (*of("p"), f"{folder}/t.h5:y", "--weights", f"{folder}/t.h5:{name}")
     ok = refused(3, "one weight for each of the 10 events", *weighted("few")) and ok
-    ok = refused(3, "event 0 has the weight nan", *weighted("nan")) and ok
+    ok = refused(3, "event 0: column 'nan' holds nan", *weighted("nan")) and ok
     ok = refused(2, "the weights of the 5 events of 'class 0' add up to -2.5", *weighted("below")) and ok
     ok = refused(2, "'text' holds texts: name the classes", *of("p"), f"{folder}/t.h5:text") and ok
-    ok = refused(3, "event 3: 'text' holds 'c', and the classes are a, b", *of("p"), f"{folder}/t.h5:text", "--classes", "a,b") and ok
+    ok = refused(3, "event 3: column 'text' holds 'c', and the classes are 'a', 'b'", *of("p"), f"{folder}/t.h5:text", "--classes", "a,b") and ok
     ok = refused(3, "not one-hot", *of("p"), f"{folder}/t.h5:soft") and ok
     ok = refused(2, "all 10 events are of 'class 0'", *of("one"), f"{folder}/t.h5:same") and ok
     ok = refused(3, "has 3 columns, but there are 2 classes", *call, "--field", "p", "--compare", f"{folder}/p.h5:three") and ok

@@ -1,6 +1,6 @@
 // The order of metrics on a page: what is learned first, how fast it goes next, accounts of time and machines last.
 
-import { metricFronts, metricNames } from "./generated/run_record.ts";
+import { metricFronts, metricMeans, metricNames } from "./generated/run_record.ts";
 
 const { learningRate, epochSeconds, workers, rateEnd } = metricNames;
 const speeds: readonly string[] = [learningRate, epochSeconds, workers];
@@ -13,4 +13,11 @@ const rank = (key: string) => (isAccount(key) ? 2 : isSpeed(key) ? 1 : 0);
 
 export function byInterest(a: string, b: string): number {
   return rank(a) - rank(b) || a.localeCompare(b, "en", { numeric: true });
+}
+
+/** Without those of single steps that have their mean over the epoch beside them: one batch says little of a run. */
+export function withoutBatches(keys: readonly string[]): string[] {
+  const all = new Set(keys);
+  const { loss, train } = metricMeans;
+  return keys.filter((key) => !all.has(train + (key.startsWith(loss) ? key.slice(loss.length) : key)));
 }

@@ -3,7 +3,8 @@ import { test } from "node:test";
 import type { Metric, Run } from "../src/api/types.ts";
 import { best, bestOf, betterOf } from "../src/better.ts";
 import { csv, fileName } from "../src/csv.ts";
-import { tableOf } from "../src/pages/columns.tsx";
+import { withoutBatches } from "../src/metric_order.ts";
+import { choices, tableOf, usual } from "../src/pages/columns.tsx";
 
 test("CSV quotes what has to be quoted, and no text becomes a formula", () => {
   assert.equal(csv([["a", 'b"c', "d,e"], ["x\ny", null, 0.1 + 0.2]]), 'a,"b""c","d,e"\r\n"x\ny",,0.30000000000000004\r\n');
@@ -33,6 +34,14 @@ test("the best of several is marked, unless it is no news", () => {
   assert.deepEqual([...bestOf("loss", [0.1, 0.1])], []);
   assert.deepEqual([...bestOf("loss", [0.1, NaN])], []);
   assert.deepEqual([...bestOf("temperature", [1, 2])], []);
+});
+
+test("a run is shown with the loss of its epoch, not of its last batch", () => {
+  assert.deepEqual(withoutBatches(["loss", "train/loss", "test/loss", "loss/d", "train/d", "learning_rate"]), ["train/loss", "test/loss", "train/d", "learning_rate"]);
+  assert.deepEqual(withoutBatches(["loss", "accuracy"]), ["loss", "accuracy"], "there is no epoch yet");
+  const metrics = Object.fromEntries(["loss", "train/loss", "test/loss"].map((key) => [key, metric(key, 0.1, 0.9)]));
+  const run = { id: "1", parameters: {}, metrics } as unknown as Run;
+  assert.deepEqual(usual([run], choices([run])), ["m:test/loss", "m:train/loss"]);
 });
 
 test("the table of runs has last and best values, whole", () => {

@@ -16,6 +16,7 @@ export const statusSucceeded = "succeeded";
 
 export const metricNames = { learningRate: "learning_rate", epochSeconds: "epoch_seconds", workers: "workers", rateEnd: "_per_s" } as const;
 export const metricFronts = { parts: "parts/", time: "time/", system: "system/" } as const;
+export const metricMeans = { loss: "loss/", train: "train/" } as const;
 
 export const betterLower: readonly string[] = ["binary_crossentropy", "binary_focal_crossentropy", "categorical_crossentropy", "categorical_focal_crossentropy", "hinge", "huber", "kl_divergence", "log_cosh", "mean_absolute_error", "mean_absolute_percentage_error", "mean_squared_error", "mean_squared_logarithmic_error", "poisson", "squared_hinge", "loss", "total", "response", "linearity", "profile", "spectrum", "correlation", "fpd", "kpd", "ssim", "ks", "wasserstein", "separation", "chi2"];
 export const betterHigher: readonly string[] = ["accuracy", "top_k_accuracy", "auc", "precision", "recall", "f1_score", "cosine_similarity", "r2"];

@@ -5,7 +5,7 @@ import { best, betterOf } from "../better.ts";
 import type { Cell } from "../csv.ts";
 import { quoted } from "../filter.ts";
 import { duration, number } from "../format.ts";
-import { byInterest } from "../metric_order.ts";
+import { byInterest, withoutBatches } from "../metric_order.ts";
 import { StateMark, Value, When } from "../parts/basics.tsx";
 import type { Column } from "../parts/rows.tsx";
 
@@ -40,7 +40,7 @@ export function choices(runs: readonly Run[]): Choices {
 export function usual(runs: readonly Run[], { metrics, parameters }: Choices): string[] {
   const has = (key: string) => Math.round((4 * runs.slice(0, 500).filter((run) => key in run.metrics).length) / Math.max(1, Math.min(runs.length, 500)));
   const differ = (key: string) => new Set(runs.slice(0, 500).map((run) => run.parameters[key])).size > 1;
-  const common = [...metrics].sort((a, b) => has(b) - has(a) || byInterest(a, b));
+  const common = withoutBatches(metrics).sort((a, b) => has(b) - has(a) || byInterest(a, b));
   return [...common.slice(0, metricsShown).map((key) => `m:${key}`), ...parameters.filter(differ).slice(0, parametersShown).map((key) => `p:${key}`)];
 }
 

@@ -216,9 +216,10 @@ std::string record_typescript() {
   text += fmt::format(
       "export const metricNames = {{ learningRate: \"{}\", epochSeconds: \"{}\", workers: \"{}\", rateEnd: \"{}\" }} "
       "as "
-      "const;\nexport const metricFronts = {{ parts: \"{}\", time: \"{}\", system: \"{}\" }} as const;\n\n",
+      "const;\nexport const metricFronts = {{ parts: \"{}\", time: \"{}\", system: \"{}\" }} as const;\n"
+      "export const metricMeans = {{ loss: \"{}\", train: \"{}\" }} as const;\n\n",
       metric::kLearningRate, metric::kEpochSeconds, metric::kWorkers, metric::kRateEnd, metric::kParts, metric::kTime,
-      metric::kSystem);
+      metric::kSystem, metric::kLoss, metric::kTrain);
   std::vector<std::string> better[2];
   for (const Metric& metric : metrics()) better[metric.better == Better::kHigher ? 1 : 0].emplace_back(metric.name);
   text += fmt::format(

@@ -3,7 +3,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cmath>
 #include <ctime>
 #include <filesystem>
 #include <memory>
@@ -19,6 +18,7 @@
 #include "linac/cli/compute/verbs.h"
 #include "linac/io/storage/output.h"
 #include "linac/physics/report/scores/report.h"
+#include "linac/physics/report/scores/words.h"
 
 namespace linac::cli {
 namespace {
@@ -27,68 +27,120 @@ constexpr int64_t kFewEvents = 30;  // of a class: its scores scatter widely, an
 
 struct EvaluateOptions {
   ArraySources sources;
-  std::string out, task = "classification";
+  std::string out, task;
   std::vector<std::string> classes;
   scores::BootstrapOptions bootstrap;
   bool json = false;
 };
 
+std::vector<scores::Table> predictions_in(const Arrays& arrays) {
+  std::vector<scores::Table> tables;
+  for (const Array& model : arrays.models) tables.push_back(arrays.table(model));
+  return tables;
+}
+
+// How many events are of a class, or have a label: "is of" and "are of", "has" and "have".
+void add_support(int64_t events, const char* of_one, const char* of_several, const std::string& name,
+                 report::ScoreReport& report) {
+  report.support.push_back(events);
+  if (events == 0) report.remarks.push_back(fmt::format("no event {} '{}'", of_one, name));
+  if (events > 0 && events < kFewEvents)
+    report.remarks.push_back(fmt::format("only {} events {} '{}'", events, of_several, name));
+}
+
 void judge_classes(const EvaluateOptions& options, const Arrays& arrays, report::ScoreReport& report) {
-  const size_t columns = arrays.models[0].width;
-  const scores::Labels labels(arrays.targets.table(), columns, options.classes);
+  const scores::Labels labels(arrays.table(arrays.targets), arrays.models[0].width, options.classes);
   std::vector<scores::Predictions> predictions;
-  for (const Array& model : arrays.models) predictions.emplace_back(model.table(), labels);
+  for (const scores::Table& table : predictions_in(arrays)) predictions.emplace_back(table, labels);
   report.parts = labels.names();
-  for (size_t label = 0; label < labels.classes(); ++label) {
-    const int64_t events = labels.support(label);
-    report.support.push_back(events);
-    if (events == 0) report.remarks.push_back(fmt::format("no event is of '{}'", labels.names()[label]));
-    if (events > 0 && events < kFewEvents)
-      report.remarks.push_back(fmt::format("only {} events are of '{}'", events, labels.names()[label]));
-  }
+  for (size_t label = 0; label < labels.classes(); ++label)
+    add_support(labels.support(label), "is of", "are of", labels.names()[label], report);
   report.judgement = scores::judge_classifiers(labels, predictions, options.bootstrap);
 }
 
-void judge_outputs(const EvaluateOptions& options, const Arrays& arrays, report::ScoreReport& report) {
-  const size_t outputs = arrays.targets.width;
-  if (!options.classes.empty() && options.classes.size() != outputs) {
+// Of the labels, or the outputs of a regression.
+std::vector<std::string> names_of(const EvaluateOptions& options, const Arrays& arrays, const char* what) {
+  const size_t count = arrays.targets.width;
+  std::vector<std::string> names = options.classes;
+  if (!names.empty() && names.size() != count) {
     throw user_error(
-        fmt::format("[evaluate] --classes names {} outputs, but the targets have {}", options.classes.size(), outputs));
+        fmt::format("[evaluate] --classes names {} {}s, but the targets have {}", names.size(), what, count));
   }
-  report.parts = options.classes;
-  for (size_t i = report.parts.size(); i < outputs; ++i)
-    report.parts.push_back(outputs == 1 ? "output" : fmt::format("output {}", i));
-  std::vector<scores::Table> tables;
-  for (const Array& model : arrays.models) tables.push_back(model.table());
-  report.judgement = scores::judge_regressions(arrays.targets.table(), tables, options.bootstrap);
+  for (size_t i = names.size(); i < count; ++i) names.push_back(count == 1 ? what : fmt::format("{} {}", what, i));
+  return names;
 }
 
-// What each event counts, checked; empty where all count the same.
+void judge_labels(const EvaluateOptions& options, const Arrays& arrays, report::ScoreReport& report) {
+  report.parts = names_of(options, arrays, "label");
+  report.judgement = scores::judge_labels(arrays.table(arrays.targets), predictions_in(arrays), options.bootstrap);
+  const std::vector<float>& truth = arrays.targets.values;
+  for (size_t label = 0; label < report.parts.size(); ++label) {
+    int64_t events = 0;
+    for (size_t i = label; i < truth.size(); i += report.parts.size()) events += truth[i] == 1 ? 1 : 0;
+    add_support(events, "has", "have", report.parts[label], report);
+  }
+}
+
+void judge_outputs(const EvaluateOptions& options, const Arrays& arrays, report::ScoreReport& report) {
+  report.parts = names_of(options, arrays, "output");
+  report.judgement = scores::judge_regressions(arrays.table(arrays.targets), predictions_in(arrays), options.bootstrap);
+}
+
+void judge(const EvaluateOptions& options, const Arrays& arrays, report::ScoreReport& report) {
+  switch (report.task = arrays.task) {
+    case scores::Task::kClasses:
+      return judge_classes(options, arrays, report);
+    case scores::Task::kLabels:
+      return judge_labels(options, arrays, report);
+    case scores::Task::kRegression:
+      return judge_outputs(options, arrays, report);
+  }
+}
+
+// What each row counts, checked; empty where all count the same.
 std::vector<double> weights_of(const Arrays& arrays) {
   const Array& weights = arrays.weights;
-  const size_t events = arrays.targets.table().events();
   if (weights.values.empty()) return {};
-  if (weights.width != 1 || weights.values.size() != events) {
+  if (weights.width != 1 || weights.values.size() != arrays.rows()) {
     throw data_error(
         fmt::format("[evaluate] {} has {} events of {} values, but wanted is one weight for each of the {} "
                     "events",
-                    weights.name, weights.table().events(), weights.width, events));
-  }
-  for (size_t event = 0; event < events; ++event) {
-    if (std::isfinite(weights.values[event])) continue;
-    throw data_error(
-        fmt::format("[evaluate] {}: event {} has the weight {}", weights.name, event, weights.values[event]));
+                    weights.name, weights.values.size() / weights.width, weights.width, arrays.rows()));
   }
   return {weights.values.begin(), weights.values.end()};
+}
+
+// "average precision of QCD, ttbar; accuracy"
+std::string words_of(const std::vector<scores::ScoreName>& names, const std::vector<std::string>& parts) {
+  std::vector<std::string> words;
+  std::string last;
+  for (const auto& [name, part] : names) {
+    const std::string of = part < 0 ? "" : parts[static_cast<size_t>(part)];
+    if (name == last && part >= 0)
+      words.back() += ", " + of;
+    else
+      words.push_back(report::score_title(name) + (of.empty() ? "" : " of " + of));
+    last = name;
+  }
+  return fmt::format("{}", fmt::join(words, "; "));
 }
 
 void add_weight_facts(const EvaluateOptions& options, const Arrays& arrays, report::ScoreReport& report) {
   const std::vector<double>& weights = options.bootstrap.event_weights;
   if (weights.empty()) return;
   report.facts.emplace_back("weights of the events", arrays.weights.name);
+  report.weights = report::WeightFacts{.sum = std::accumulate(weights.begin(), weights.end(), 0.0),
+                                       .effective = scores::effective_events(weights),
+                                       .below_zero = scores::below_zero(weights)};
   report.remarks.push_back(
       fmt::format("events count by their weights: {:.6g} in all, worth {:.0f} events of one weight",
-                  std::accumulate(weights.begin(), weights.end(), 0.0), scores::effective_events(weights)));
+                  report.weights->sum, report.weights->effective));
+  if (report.weights->below_zero == 0) return;
+  std::vector<scores::ScoreName> left_out = report.left_out();
+  std::ranges::stable_sort(left_out, {}, &scores::ScoreName::first);
+  report.remarks.push_back(fmt::format(
+      "{} of the {} weights are below zero{}", report.weights->below_zero, weights.size(),
+      left_out.empty() ? "" : "; left out, as they cannot be under such weights: " + words_of(left_out, report.parts)));
 }
 
 report::ScoreReport make_report(const EvaluateOptions& options, const Arrays& arrays) {
@@ -96,13 +148,9 @@ report::ScoreReport make_report(const EvaluateOptions& options, const Arrays& ar
   report.models = arrays.names;
   report.title = fmt::format("{} on {}", fmt::join(arrays.names, " beside "), arrays.targets.name);
   report.remarks = arrays.remarks;
-  report.events = static_cast<int64_t>(arrays.targets.table().events());
+  report.events = static_cast<int64_t>(arrays.rows());
   report.replicas = options.bootstrap.replicas;
-  if (options.task == "classification") {
-    judge_classes(options, arrays, report);
-  } else {
-    judge_outputs(options, arrays, report);
-  }
+  judge(options, arrays, report);
   report.facts = {{"made", fmt::format("{:%Y-%m-%d %H:%M} UTC, linac {}", fmt::gmtime(std::time(nullptr)), kVersion)},
                   {"targets", arrays.targets.name}};
   for (size_t i = 0; i < arrays.models.size(); ++i)
@@ -116,9 +164,15 @@ void run_evaluate(EvaluateOptions options) {
   storage::need_local_folder(options.out, "evaluate");
   if (options.bootstrap.threads == 0) options.bootstrap.threads = usable_cores();
   options.sources.model.classes = options.classes;
+  if (!options.task.empty()) options.sources.model.task = scores::task_named(options.task);
+  if (options.sources.model.logits && options.sources.model.task == scores::Task::kRegression)
+    throw user_error("[evaluate] --logits is for classes and labels; leave it out, or --task regression");
   const Arrays arrays = read_arrays(options.sources);
-  if (options.classes.empty() && options.task == "classification") options.classes = arrays.classes;
+  const bool named = arrays.task == scores::Task::kClasses ||
+                     (arrays.task == scores::Task::kLabels && arrays.classes.size() == arrays.targets.width);
+  if (options.classes.empty() && named) options.classes = arrays.classes;
   options.bootstrap.event_weights = weights_of(arrays);
+  options.bootstrap.event_of_row = arrays.event_of_row;
   const report::ScoreReport report = make_report(options, arrays);
   if (!options.out.empty()) write_report(options.out, report);
   if (options.json) {
@@ -127,7 +181,7 @@ void run_evaluate(EvaluateOptions options) {
   }
   fmt::print("{}", report::to_text(report));
   for (const std::string& remark : report.remarks) fmt::print("  note: {}\n", remark);
-  fmt::print("  {} events", report.events);
+  fmt::print("  {} {}", report.events, arrays.event_of_row.empty() ? "events" : "steps");
   if (!options.out.empty()) fmt::print(", report  {}", (std::filesystem::path(options.out) / "report.html").string());
   fmt::print("\n");
 }
@@ -140,7 +194,7 @@ void add_evaluate_verb(CLI::App& app) {
   auto* verb = add_compute_verb(app, "evaluate");
   verb->add_option("--predictions", options->sources.predictions,
                    "HDF5 file of `linac predict`, or FILE:DATA_SET: probabilities [events, classes], or [events, 1] of "
-                   "the second of two classes");
+                   "the second of two classes; of labels, or numbers, [events, labels or outputs]");
   verb->add_option(
       "--model", options->sources.model.model,
       "in place of predictions: a .keras file or a run's folder (RUN, RUN@best, RUN@last, RUN@epoch=N), to compute "
@@ -167,15 +221,21 @@ void add_evaluate_verb(CLI::App& app) {
       "data set of the predictions, where the file has several; with --model the output to judge (default: the "
       "first)");
   verb->add_option("--targets", options->sources.targets,
-                   "FILE:DATA_SET with the truth: one-hot [events, classes], class numbers [events], or texts that "
-                   "--classes names; with --model a column of the data (default: what the output was trained on)");
+                   "FILE:COLUMN with the truth, of any format of events: one-hot [events, classes], class numbers "
+                   "[events], or texts that --classes names; labels [events, labels] of 0 and 1; with --model a column "
+                   "of the data (default: what the output was trained on)");
   verb->add_option("--weights", options->sources.weights,
-                   "what each event counts, below zero too: FILE:DATA_SET [events]; with --model a column of the data "
+                   "what each event counts, below zero too: FILE:COLUMN [events]; with --model a column of the data "
                    "(default: data.event_weight of its training; none: all the same)");
-  verb->add_option("--task", options->task, "what the model does")
-      ->check(CLI::IsMember({"classification", "regression"}))
-      ->capture_default_str();
-  verb->add_option("--classes", options->classes, "names of the classes (or outputs), with commas between")
+  verb->add_option("--task", options->task,
+                   "what the output tells: one of several classes (also called classification), labels of which an "
+                   "event may have any number, or numbers (default: what the model was trained or compiled with; of "
+                   "predictions classes)")
+      ->check(CLI::IsMember({"classes", "labels", "regression", "classification"}));
+  verb->add_flag("--logits", options->sources.model.logits,
+                 "the values are logits, to which softmax or sigmoid is applied; a model that linac trained or Keras "
+                 "compiled with from_logits says it itself");
+  verb->add_option("--classes", options->classes, "names of the classes, labels or outputs, with commas between")
       ->delimiter(',');
   verb->add_option("--compare", options->sources.compare,
                    "FILE or FILE:DATA_SET: another model's predictions of the events");
@@ -192,11 +252,11 @@ void add_evaluate_verb(CLI::App& app) {
       "Examples:\n"
       "  linac evaluate --model runs/topology --data 'test/*.parquet' --out report\n"
       "  linac evaluate --model runs/topology --validation-split\n"
-      "  linac evaluate --model runs/calo --field energy --task regression --data 'test/*.parquet'\n"
+      "  linac evaluate --model runs/calo --field energy --data 'test/*.parquet'\n"
       "  linac evaluate --predictions scores.h5 --targets events.h5:encoded_label --classes QCD,ttbar,W+jets\n"
       "  linac evaluate --predictions linac.h5 --compare keras.h5:label --names linac,Keras \\\n"
       "      --targets events.h5:encoded_label --out report\n"
-      "  linac evaluate --predictions energies.h5 --targets events.h5:energy --task regression");
+      "  linac evaluate --predictions energies.h5 --targets events.root:energy --task regression");
   verb->callback([options] { run_evaluate(*options); });
 }
 

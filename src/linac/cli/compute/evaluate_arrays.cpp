@@ -5,76 +5,130 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <numeric>
+#include <span>
 
 #include "linac/base/base/error.h"
+#include "linac/cli/compute/truth_column.h"
 #include "linac/io/data/formats/event_arrays.h"
-#include "linac/io/data/formats/hdf5_texts.h"
-#include "linac/io/data/formats/text_codes.h"
+#include "linac/io/data/formats/table_reader.h"
+#include "linac/io/storage/storage.h"
+#include "linac/physics/scores/logits.h"
 
 namespace linac::cli {
 namespace {
 
-/// "FILE" or "FILE:DATA_SET".
+/// "FILE" or "FILE:DATA_SET"; FILE may be a URL.
 struct Source {
   std::string file, data_set;
 };
 
 Source split(const std::string& text) {
   const size_t colon = text.rfind(':');
-  if (colon == std::string::npos || std::filesystem::exists(text)) return {text, ""};
+  if (colon == std::string::npos || text.substr(colon).starts_with("://") || std::filesystem::exists(text))
+    return {text, ""};
   return {text.substr(0, colon), text.substr(colon + 1)};
 }
 
-/// The data set's name; without one that of the file's only one.
-std::string name_in(const Source& source, const std::string& option) {
+/// The name that the source says; without one that of the file's only one of `names`.
+std::string name_in(const Source& source, const std::vector<std::string>& names, const std::string& option) {
   if (!source.data_set.empty()) return source.data_set;
-  const std::vector<std::string> names = data::array_names(source.file);
   if (names.size() == 1) return names.front();
   throw user_error(fmt::format("[evaluate] {} has {} data sets ({}); say which one: --{} {}:NAME", source.file,
                                names.size(), fmt::join(names, ", "), option, source.file));
 }
 
-Array read(const Source& source, const std::string& option) {
-  const std::string name = name_in(source, option);
+/// Of `linac predict`, or of another program that writes HDF5.
+Array read_scores(const Source& source, const std::string& option) {
+  const std::string name = name_in(source, data::array_names(source.file), option);
   const data::EventArrays arrays(source.file, {name});
   const std::vector<int64_t> shape = arrays.shape(0);
   const int64_t events = arrays.events();
   if (shape.size() > 1 || (shape.size() == 1 && shape[0] < 1)) {
-    throw data_error(fmt::format("[evaluate] {}: '{}' has events of shape ({}); wanted are one number or one list",
-                                 source.file, name, fmt::join(shape, ", ")));
+    throw data_error(
+        fmt::format("[evaluate] {}: '{}' has events of shape ({}); wanted are one number or one list. Of sequences "
+                    "--model knows which steps are there",
+                    source.file, name, fmt::join(shape, ", ")));
   }
   return {.values = arrays.read(0, 0, events),
           .width = shape.empty() ? 1 : static_cast<size_t>(shape[0]),
           .name = fmt::format("{}:{}", source.file, name)};
 }
 
-/// The truth: numbers, or texts that name classes, as their places among `classes`.
-Array read_truth(const Source& source, const std::vector<std::string>& classes) {
-  constexpr int64_t kBlockEvents = 4096;
-  const std::string name = name_in(source, "targets");
-  const std::vector<std::string> of_texts = data::text_names(source.file);
-  if (std::find(of_texts.begin(), of_texts.end(), name) == of_texts.end()) return read({source.file, name}, "targets");
-  if (classes.empty()) {
+/// Of the first file of a pattern.
+data::TableContents contents_of(const std::string& file) {
+  const std::vector<std::string> all = storage::expand_all({file});
+  return data::contents_of_table(data::readable_source(storage::Source::open(all.empty() ? file : all.front())));
+}
+
+/// A column of a file of any format.
+Array read_column(const Source& source, const data::ColumnRequest& request) {
+  constexpr int64_t kBlockEvents = 1 << 16;
+  const auto table = data::EventTable::open({source.file}, {request});
+  Array array{.values = {},
+              .width = static_cast<size_t>(request.event_values()),
+              .name = fmt::format("{}:{}", source.file, source.data_set)};
+  std::vector<float> block;
+  for (int64_t first = 0; first < table->size(); first += kBlockEvents) {
+    std::vector<int64_t> events(static_cast<size_t>(std::min(kBlockEvents, table->size() - first)));
+    std::iota(events.begin(), events.end(), first);
+    table->read_column(0, events, block);
+    array.values.insert(array.values.end(), block.begin(), block.end());
+  }
+  return array;
+}
+
+/// The truth: numbers, or texts that name classes.
+Array read_truth(Source source, size_t width, scores::Task task, const std::vector<std::string>& classes) {
+  const data::TableContents contents = contents_of(source.file);
+  source.data_set = name_in(source, contents.names, "targets");
+  if (classes.empty() && std::ranges::find(contents.of_texts, source.data_set) != contents.of_texts.end()) {
     throw user_error(
         fmt::format("[evaluate] {}: '{}' holds texts: name the classes in the order of the predictions, --classes "
                     "A,B,...",
-                    source.file, name));
+                    source.file, source.data_set));
   }
-  const data::EventTexts texts(source.file, name);
-  Array truth{.values = {}, .width = 1, .name = fmt::format("{}:{}", source.file, name)};
-  for (int64_t first = 0; first < texts.events(); first += kBlockEvents) {
-    for (const std::string& text : texts.read(first, std::min(kBlockEvents, texts.events() - first))) {
-      const auto found = std::find(classes.begin(), classes.end(), text);
-      if (found == classes.end()) {
-        throw data_error(
-            fmt::format("[evaluate] {}: event {}: '{}' holds {}, and the classes are {}; name all of them "
-                        "with --classes",
-                        source.file, truth.values.size(), name, data::shown_text(text), fmt::join(classes, ", ")));
-      }
-      truth.values.push_back(static_cast<float>(found - classes.begin()));
+  const size_t values = task == scores::Task::kClasses ? std::max<size_t>(2, width) : width;
+  const WantedTruth wanted{.column = source.data_set,
+                           .output = {static_cast<int64_t>(values)},
+                           .task = task,
+                           .name = "predictions",
+                           .classes = classes};
+  return read_column(source, truth_column(wanted, {source.file}, {}));
+}
+
+/// Adds the rows of a block's events that count.
+class Rows {
+ public:
+  Rows(Arrays& arrays, size_t places) : arrays_(arrays), places_(places) {}
+
+  void add(int64_t first, const std::vector<float>& values, const ModelEvents::Known& known) {
+    const size_t width = arrays_.models[0].width, rows = values.size() / width, truths = known.truth.size() / rows;
+    arrays_.targets.width = truths;
+    for (size_t row = 0; row < rows; ++row) {
+      if (!known.steps.empty() && known.steps[row] == 0) continue;
+      append(arrays_.models[0].values, std::span(values).subspan(row * width, width));
+      append(arrays_.targets.values, known.truth.subspan(row * truths, truths));
+      if (!known.weights.empty()) append(arrays_.weights.values, known.weights.subspan(row / places_, 1));
+      if (!known.steps.empty())
+        arrays_.event_of_row.push_back(static_cast<uint32_t>(static_cast<size_t>(first) + row / places_));
     }
   }
-  return truth;
+
+ private:
+  static void append(std::vector<float>& all, std::span<const float> more) {
+    all.insert(all.end(), more.begin(), more.end());
+  }
+
+  Arrays& arrays_;
+  size_t places_;
+};
+
+void remark_steps(const ModelEvents& model, size_t places, Arrays& arrays) {
+  if (arrays.event_of_row.empty()) return;
+  const size_t all = static_cast<size_t>(model.events()) * places, there = arrays.event_of_row.size();
+  arrays.remarks.push_back(fmt::format("each step counts: {} of {} events, without {} that are masked or fill up lists",
+                                       there, model.events(), all - there));
 }
 
 /// One output of a model for labelled events, and their truth.
@@ -88,20 +142,19 @@ Arrays compute_arrays(const ArraySources& options) {
   const std::vector<graph::Node>& outputs = model.network().outputs();
   const size_t chosen = model.output();
   const graph::Node& output = outputs[chosen];
-  if (output.output.size() > 1) {
-    throw user_error(fmt::format("[evaluate] output '{}' is of shape {}; wanted are one number or one list{}",
-                                 output.name, graph::to_string(output.output),
-                                 outputs.size() > 1 ? "; choose another one with --field" : ""));
-  }
-  const auto width = static_cast<size_t>(graph::elements(output.output));
+  const auto width = static_cast<size_t>(width_of(output.output)),
+             places = static_cast<size_t>(places_of(output.output));
   const std::string& data = model.data();
-  Arrays arrays{.targets = {.values = {}, .width = 1, .name = fmt::format("{}:{}", data, model.target())},
+  Arrays arrays{.task = model.task().task,
+                .targets = {.values = {}, .width = 1, .name = fmt::format("{}:{}", data, model.target())},
                 .weights = {.values = {}, .width = 1, .name = fmt::format("{}:{}", data, model.weight())},
                 .models = {{.values = {}, .width = width, .name = of_model.model}},
+                .event_of_row = {},
                 .names = options.names,
                 .classes = model.classes(chosen),
                 .remarks = {}};
   if (!model.state().empty()) arrays.remarks.push_back(fmt::format("{}: {}", of_model.model, model.state()));
+  if (!model.task().assumed.empty()) arrays.remarks.push_back(model.task().assumed);
   if (outputs.size() > 1) {
     arrays.models[0].name += ":" + output.name;
     if (options.field.empty()) {
@@ -109,21 +162,19 @@ Arrays compute_arrays(const ArraySources& options) {
                                            fmt::join(model.outputs(), ", "), output.name));
     }
   }
-  model.run([&](int64_t, const std::vector<std::vector<float>>& values, const ModelEvents::Known& known) {
-    const auto append = [](std::vector<float>& all, const auto& more) {
-      all.insert(all.end(), more.begin(), more.end());
-    };
-    append(arrays.models[0].values, values[chosen]);
-    append(arrays.targets.values, known.truth);
-    append(arrays.weights.values, known.weights);
+  Rows rows(arrays, places);
+  model.run([&](int64_t first, const std::vector<std::vector<float>>& values, const ModelEvents::Known& known) {
+    rows.add(first, values[chosen], known);
   });
-  arrays.targets.width = arrays.targets.values.size() / static_cast<size_t>(model.events());
+  remark_steps(model, places, arrays);
+  if (model.task().logits) scores::to_probabilities(arrays.models[0].values, width, arrays.task);
   return arrays;
 }
 
 /// As `linac predict` notes them beside its scores; one score is the second of two classes.
 std::vector<std::string> noted_classes(const Source& source, size_t width) {
-  const std::vector<std::string> noted = data::array_texts(source.file, name_in(source, "predictions"), "classes");
+  const std::string name = name_in(source, data::array_names(source.file), "predictions");
+  const std::vector<std::string> noted = data::array_texts(source.file, name, "classes");
   return noted.size() == std::max<size_t>(2, width) ? noted : std::vector<std::string>{};
 }
 
@@ -134,16 +185,24 @@ Arrays read_predictions(const ArraySources& options) {
                                  first.data_set, options.field));
   }
   if (!options.field.empty()) first.data_set = options.field;
-  const Array predicted = read(first, "predictions");
+  const Array predicted = read_scores(first, "predictions");
+  const scores::Task task = options.model.task.value_or(scores::Task::kClasses);
   const std::vector<std::string> classes =
       options.model.classes.empty() ? noted_classes(first, predicted.width) : options.model.classes;
-  Arrays arrays{.targets = read_truth(split(options.targets), classes),
+  Arrays arrays{.task = task,
+                .targets = read_truth(split(options.targets), predicted.width, task, classes),
                 .weights = {},
                 .models = {predicted},
+                .event_of_row = {},
                 .names = options.names,
                 .classes = classes,
                 .remarks = {}};
-  if (!options.weights.empty() && options.weights != "none") arrays.weights = read(split(options.weights), "weights");
+  if (!options.weights.empty() && options.weights != "none") {
+    Source weights = split(options.weights);
+    if (weights.data_set.empty()) weights.data_set = name_in(weights, contents_of(weights.file).names, "weights");
+    arrays.weights = read_column(weights, {.column = weights.data_set, .shape = {}, .offset = {}, .factor = {}});
+  }
+  if (options.model.logits) scores::to_probabilities(arrays.models[0].values, predicted.width, task);
   return arrays;
 }
 
@@ -170,7 +229,12 @@ Arrays read_arrays(const ArraySources& options) {
   if (!options.compare.empty()) {
     const Source second = split(options.compare);
     files.push_back(second.file);
-    arrays.models.push_back(read(second, "compare"));
+    arrays.models.push_back(read_scores(second, "compare"));
+    Array& other = arrays.models.back();
+    if (options.model.logits) scores::to_probabilities(other.values, other.width, arrays.task);
+    if (!arrays.event_of_row.empty())
+      throw user_error(
+          "[evaluate] --compare has a row an event, and each step of the model's output is one; leave it out");
   }
   if (arrays.names.empty())
     for (const std::string& file : files) arrays.names.push_back(std::filesystem::path(file).stem().string());

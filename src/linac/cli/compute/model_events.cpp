@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
-#include <sstream>
 
 #include "linac/base/base/error.h"
 #include "linac/base/base/log.h"
@@ -18,6 +17,8 @@
 #include "linac/base/job/job_paths.h"
 #include "linac/base/job/run_choice.h"
 #include "linac/cli/compute/named_model.h"
+#include "linac/cli/compute/real_steps.h"
+#include "linac/cli/compute/truth_column.h"
 #include "linac/model/models/torch_threads.h"
 #include "linac/train/trained/chosen_model.h"
 #include "linac/train/trained/job_transform.h"
@@ -46,16 +47,6 @@ std::map<std::string, std::string> renamed(const ModelEventsOptions& options) {
     columns[field.substr(0, equals)] = field.substr(equals + 1);
   }
   return columns;
-}
-
-/// "COLUMN", or "COLUMN,COLUMN,..." for columns that are joined. The scaling stays.
-void rename(data::ColumnRequest& request, const std::string& text) {
-  std::vector<std::string> names;
-  std::istringstream words(text);
-  for (std::string name; std::getline(words, name, ',');) names.push_back(name);
-  data::ColumnRequest other = trained::request_of(names, request.shape);
-  request.column = std::move(other.column);
-  request.joined = std::move(other.joined);
 }
 
 /// What each input reads: as the model's own notes say, or the column of its name; the user's word comes first.
@@ -90,24 +81,39 @@ std::vector<graph::Shape> sizes_of_events(const ModelEventsOptions& options, con
   return std::move(sizes.shapes);
 }
 
-data::ColumnRequest truth_of(const ModelEventsOptions& options, const graph::Node& output, size_t number,
-                             const nlohmann::json& notes) {
+/// What the training read for that output, or the column that the user names, with the scaling of the training.
+data::ColumnRequest truth_of(const ModelEventsOptions& options, const WantedTruth& wanted, size_t number,
+                             const nlohmann::json& notes, const data::Transform& transform) {
   std::vector<data::ColumnRequest> targets;
   if (notes.is_object() && notes.contains("targets")) targets = trained::columns_from_json(notes["targets"]);
-  data::ColumnRequest truth{.column = "", .shape = output.output, .offset = {}, .factor = {}};
-  if (number < targets.size()) truth = targets[number];
-  if (!options.target.empty()) rename(truth, options.target);
-  const bool plain = truth.joined.empty() && truth.shape.size() <= 1 && truth.offset.empty() && truth.factor.empty();
-  if (!plain) truth.texts.reset();
-  if (plain && !truth.texts) {  // the training's truth was numbers, or is not known
-    const int64_t count = std::max<int64_t>(2, graph::elements(output.output));
-    truth.texts = data::TextClasses{.count = count, .output = output.name, .names = options.classes};
-    if (options.classes.empty()) truth.texts->names = trained::classes_in(notes, number, static_cast<size_t>(count));
-  }
-  if (truth.column.empty() && truth.joined.empty())
+  const bool known = number < targets.size() && !targets[number].describe().empty();  // else it has no target
+  const bool scaled = known && !targets[number].offset.empty();
+  if (!known && wanted.column.empty()) {
     throw user_error(fmt::format(
-        "[evaluate] the model does not say what its output '{}' was trained on: give --targets COLUMN", output.name));
+        "[evaluate] the model does not say what its output '{}' was trained on: give --targets COLUMN", wanted.name));
+  }
+  if (!known || (!wanted.column.empty() && !scaled && !options.validation_split))
+    return truth_column(wanted, options.data, transform);
+  data::ColumnRequest truth = targets[number];
+  if (!wanted.column.empty()) rename(truth, wanted.column);
+  if (!truth.texts || !truth.joined.empty()) truth.texts = texts_of(wanted, truth);  // of numbers
   return truth;
+}
+
+/// As the training says it, but for what the user does.
+trained::OutputTask task_of(const ModelEventsOptions& options, trained::OutputTask task, const std::string& output) {
+  if (options.task) task = {.task = *options.task, .logits = task.logits};
+  if (options.logits && task.task == scores::Task::kRegression) {
+    if (task.assumed.empty()) {
+      throw user_error(
+          fmt::format("[evaluate] --logits is for classes and labels, and '{}' is a regression; --task "
+                      "classes or --task labels says otherwise",
+                      output));
+    }
+    task = {.assumed = fmt::format("'{}' is taken for classes, as it gives logits; --task says another", output)};
+  }
+  task.logits = (task.logits || options.logits) && task.task != scores::Task::kRegression;
+  return task;
 }
 
 size_t output_of(const std::string& wanted, const std::vector<std::string>& names) {
@@ -178,7 +184,7 @@ data::Transform transform_of(const ModelEventsOptions& options, const nlohmann::
 /// Of a model that linac has not trained the inputs are read from columns of their names.
 std::shared_ptr<const data::EventTable> named_events(const ModelEventsOptions& options, const nlohmann::json& notes,
                                                      const std::vector<data::ColumnRequest>& columns,
-                                                     const data::Transform& transform) {
+                                                     const data::Transform& transform, const std::string& assumed) {
   try {
     return data::EventTable::open(options.data, columns, transform);
   } catch (const Error& error) {
@@ -190,8 +196,8 @@ std::shared_ptr<const data::EventTable> named_events(const ModelEventsOptions& o
     if (knows || error.code() != ErrorCode::kData) throw;
     throw data_error(
         fmt::format("{}; linac has not trained this model, so each input is read from the column of its name: {} "
-                    "INPUT=COLUMN names another",
-                    error.what(), options.fields_option));
+                    "INPUT=COLUMN names another{}",
+                    error.what(), options.fields_option, assumed.empty() ? "" : ". " + assumed));
   }
 }
 
@@ -205,10 +211,20 @@ ModelEvents::ModelEvents(const ModelEventsOptions& options, Truth truth) : optio
   network_ = std::move(model.network);
   if (options.validation_split) need_validation_split(options.model, model.notes);
   data::Transform transform = transform_of(options, model.notes);
+  WantedTruth wanted;
   std::vector<data::ColumnRequest> columns = inputs_of(options, network_->inputs(), model.notes);
+  for (const data::ColumnRequest& column : columns) input_shapes_.push_back(column.shape);
   if (truth == Truth::kWanted) {
     output_ = output_of(options.output, outputs());
-    columns.push_back(truth_of(options, network_->outputs()[output_], output_, model.notes));
+    const graph::Node& output = network_->outputs()[output_];
+    task_ = task_of(options, trained::output_tasks(model)[output_], output.name);
+    wanted = {.column = options.target,
+              .output = output.output,
+              .task = task_.task,
+              .name = output.name,
+              .classes = options.classes};
+    if (wanted.classes.empty()) wanted.classes = trained::classes_in(model.notes, output_, wanted.count());
+    columns.push_back(truth_of(options, wanted, output_, model.notes, transform));
     target_ = columns.back().describe();
     weight_ = options.weight;
     if (weight_.empty() && model.notes.is_object()) weight_ = model.notes.value("event_weight", std::string());
@@ -222,7 +238,7 @@ ModelEvents::ModelEvents(const ModelEventsOptions& options, Truth truth) : optio
   if (!options.part.empty()) data_ += fmt::format(", the part '{}' of the training's split", options.part);
   if (options.filter) data_ += fmt::format(", {}", transform.filter);
   table_ = options.validation_split ? validation_events(options.model, notes_, columns, transform)
-                                    : named_events(options, notes_, columns, transform);
+                                    : named_events(options, notes_, columns, transform, task_.assumed);
   const size_t place = network_->inputs().size();  // of the truth
   if (truth == Truth::kWanted && columns[place].texts && columns[place].texts->names.empty() &&
       !table_->classes(place).empty()) {
@@ -231,6 +247,7 @@ ModelEvents::ModelEvents(const ModelEventsOptions& options, Truth truth) : optio
                     "classes in the order of its outputs, --classes A,B,...",
                     target_));
   }
+  if (truth == Truth::kWanted) need_class_numbers(*table_, place, wanted);
   data::warn_of_cuts(*table_);
 }
 
@@ -241,8 +258,16 @@ std::vector<std::string> ModelEvents::outputs() const {
 }
 
 std::vector<std::string> ModelEvents::classes(size_t i) const {
-  const int64_t values = graph::elements(network_->outputs().at(i).output);
+  const int64_t values = width_of(network_->outputs().at(i).output);
   return trained::classes_in(notes_, i, static_cast<size_t>(std::max<int64_t>(2, values)));
+}
+
+std::vector<uint8_t> ModelEvents::steps_of(const data::TableBatch& batch, std::span<const uint8_t> mask) const {
+  const graph::Shape& output = network_->outputs()[output_].output;
+  if (output.size() < 2) return {};
+  std::vector<StepsOfInput> inputs;
+  for (size_t i = 0; i < input_shapes_.size(); ++i) inputs.push_back({batch.columns[i], input_shapes_[i]});
+  return real_steps(output, batch.events, mask, inputs);
 }
 
 void ModelEvents::run(const Sink& sink) const {
@@ -253,6 +278,7 @@ void ModelEvents::run(const Sink& sink) const {
   Progress progress("predicting", events());
   std::vector<data::TableBatch> read(static_cast<size_t>(threads));
   std::vector<std::vector<std::vector<float>>> results(static_cast<size_t>(threads));
+  std::vector<std::vector<uint8_t>> steps(static_cast<size_t>(threads));
   for (int64_t first = 0; first < events(); first += threads * batch) {
     const int64_t batches = std::min<int64_t>(threads, (events() - first + batch - 1) / batch);
     pool.run(static_cast<int>(batches), [&](int i) {
@@ -261,8 +287,10 @@ void ModelEvents::run(const Sink& sink) const {
       std::iota(wanted.begin(), wanted.end(), begin);
       data::TableBatch& values = read[static_cast<size_t>(i)];
       table_->read(wanted, values);
-      results[static_cast<size_t>(i)] =
-          network_->run({values.columns.begin(), values.columns.begin() + static_cast<int64_t>(inputs)}, values.events);
+      std::vector<std::vector<uint8_t>> masks;
+      results[static_cast<size_t>(i)] = network_->run(
+          {values.columns.begin(), values.columns.begin() + static_cast<int64_t>(inputs)}, values.events, &masks);
+      if (!target_.empty()) steps[static_cast<size_t>(i)] = steps_of(values, masks[output_]);
     });
     for (int64_t i = 0; i < batches; ++i) {
       const auto place = static_cast<size_t>(i);
@@ -270,7 +298,8 @@ void ModelEvents::run(const Sink& sink) const {
       const auto known = [&](size_t column) {
         return column < columns.size() ? std::span<const float>(columns[column]) : std::span<const float>();
       };
-      sink(first + i * batch, results[place], {.truth = known(inputs), .weights = known(inputs + 1)});
+      sink(first + i * batch, results[place],
+           {.truth = known(inputs), .weights = known(inputs + 1), .steps = steps[place]});
     }
     const int64_t done = std::min(events(), first + batches * batch);
     progress.update(done, fmt::format("{} events", done));

@@ -5,12 +5,15 @@
 #include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "linac/io/data/event_table.h"
 #include "linac/model/models/predictor.h"
+#include "linac/physics/scores/task.h"
+#include "linac/train/trained/output_task.h"
 
 namespace linac::cli {
 
@@ -25,6 +28,8 @@ struct ModelEventsOptions {
   std::string output;                     // whose truth is wanted; empty: the first
   std::string target;                     // the column of the truth; empty: what the output was trained on
   std::vector<std::string> classes;       // of the truth, where it holds texts and the model does not know them
+  std::optional<scores::Task> task = {};  // what that output tells; empty: as the model's training says
+  bool logits = false;                    // its values are logits, though the training does not say it
   std::string weight;                     // the column of what each event counts; empty: as in the training; "none"
   int64_t batch = 256;
   int threads = 0;  // batches side by side; 0: as many as there are processors
@@ -46,6 +51,7 @@ class ModelEvents {
   const std::string& state() const { return state_; }          // of the run that is its; empty: none, or not known
   std::vector<std::string> outputs() const;                    // their names
   size_t output() const { return output_; }                    // that of the truth
+  const trained::OutputTask& task() const { return task_; }    // what that output tells
   const std::string& target() const { return target_; }        // the truth's column
   const std::string& weight() const { return weight_; }        // the weights' column; empty: all count 1
   const std::string& data() const { return data_; }            // what the events are called in reports
@@ -55,6 +61,8 @@ class ModelEvents {
   /// Of the events, in order, where they are wanted.
   struct Known {
     std::span<const float> truth, weights;
+    /// Of a sequence of outputs: 1 for each step that is there (real_steps()); else empty.
+    std::span<const uint8_t> steps;
   };
   /// Events [first, first + outputs[0] / size of an event), in order: a buffer an output, and what is known of them.
   using Sink = std::function<void(int64_t first, const std::vector<std::vector<float>>& outputs, const Known& known)>;
@@ -62,12 +70,16 @@ class ModelEvents {
   void run(const Sink& sink) const;
 
  private:
+  std::vector<uint8_t> steps_of(const data::TableBatch& batch, std::span<const uint8_t> mask) const;
+
   ModelEventsOptions options_;
   std::filesystem::path file_;
   std::string state_;
   std::unique_ptr<const models::Predictor> network_;
   std::shared_ptr<const data::EventTable> table_;
   size_t output_ = 0;
+  trained::OutputTask task_;
+  std::vector<graph::Shape> input_shapes_;  // as the columns have them
   std::string target_, weight_, data_;
   nlohmann::json notes_;
 };

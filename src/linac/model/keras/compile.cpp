@@ -232,6 +232,20 @@ std::vector<std::string> compiled_losses(const json& compile_config, const graph
   return names;
 }
 
+std::vector<ToldLoss> told_losses(const json& compile_config, const graph::Graph& graph) {
+  const json* const loss = member(compile_config, "loss");
+  if (loss == nullptr) return {};
+  std::vector<ToldLoss> told;
+  for (size_t i = 0; i < graph.outputs.size(); ++i) {
+    json one = *loss;
+    if (loss->is_array()) one = i < loss->size() ? (*loss)[i] : json();
+    if (loss->is_object() && !loss->contains("class_name"))
+      one = loss->value(output_name(graph, graph.outputs[i]), json());
+    told.push_back({name_of(one), config_of(one).value("from_logits", json()) == true});
+  }
+  return told;
+}
+
 std::vector<std::string> remarks_on_losses(const json& compile_config) {
   std::vector<std::string> remarks;
   if (const json* const loss = member(compile_config, "loss")) add_remarks(*loss, remarks);

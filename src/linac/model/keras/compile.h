@@ -18,6 +18,14 @@ nlohmann::json modern_compile_config(nlohmann::json keras2, const graph::Graph& 
 /// for a loss without a name, or for settings of one that linac does not compute.
 std::vector<std::string> compiled_losses(const nlohmann::json& compile_config, const graph::Graph& graph);
 
+/// What is known of the loss of an output.
+struct ToldLoss {
+  std::string name;          // as above; empty: the file does not say it
+  bool from_logits = false;  // the output is behind no sigmoid or softmax, which the loss applies
+};
+/// The same for who computes no loss: nothing is refused. Of each output, unless the model was not compiled.
+std::vector<ToldLoss> told_losses(const nlohmann::json& compile_config, const graph::Graph& graph);
+
 /// What a person should know of these losses: settings that Keras leaves out of its files, so that the loss is taken
 /// with the default, as Keras takes it when it loads the file.
 std::vector<std::string> remarks_on_losses(const nlohmann::json& compile_config);

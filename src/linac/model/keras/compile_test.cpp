@@ -136,6 +136,24 @@ TEST(CompiledLosses, AreRefusedWithSettingsThatLinacDoesNotCompute) {
   EXPECT_TRUE(contains(R"({"class_name": "function", "config": "<lambda>"})", "Python code"));
 }
 
+TEST(CompiledLosses, AreToldWithTheirLogits) {
+  const auto told = [](const char* loss, const std::vector<std::string>& outputs) {
+    std::vector<std::string> words;
+    for (const ToldLoss& one : told_losses({{"loss", json::parse(loss)}}, with_outputs(outputs)))
+      words.push_back(one.name + (one.from_logits ? " of logits" : ""));
+    return words;
+  };
+  using Words = std::vector<std::string>;
+  const char* const binary =
+      R"({"class_name": "BinaryCrossentropy", "config": {"from_logits": true, "label_smoothing": 0.1}})";
+  EXPECT_EQ(told(binary, {"a"}), Words{"binary_crossentropy of logits"});
+  EXPECT_EQ(told(binary, {"a", "b"}), (Words{"binary_crossentropy of logits", "binary_crossentropy of logits"}));
+  EXPECT_EQ(told(R"("mse")", {"a"}), Words{"mse"});
+  EXPECT_EQ(told(R"(["mse", null])", {"a", "b"}), (Words{"mse", ""}));
+  EXPECT_EQ(told(R"({"b": "mse"})", {"a", "b"}), (Words{"", "mse"}));
+  EXPECT_TRUE(told_losses(nullptr, with_outputs({"a"})).empty());
+}
+
 TEST(CompiledOptimizer, OfATextHasKerasDefaults) {
   const auto config = [](const char* name) { return compiled_optimizer({{"optimizer", name}})->config; };
   EXPECT_EQ(config("sgd")["learning_rate"], 0.01);

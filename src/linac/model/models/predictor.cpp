@@ -36,7 +36,8 @@ const std::vector<graph::Node>& Predictor::outputs() const {
   return parts_->outputs;
 }
 
-std::vector<std::vector<float>> Predictor::run(const std::vector<std::vector<float>>& values, int64_t events) const {
+std::vector<std::vector<float>> Predictor::run(const std::vector<std::vector<float>>& values, int64_t events,
+                                               std::vector<std::vector<uint8_t>>* masks) const {
   LINAC_CHECK(values.size() == inputs().size());
   const at::NoGradGuard no_gradient;
   std::vector<at::Tensor> tensors;
@@ -45,10 +46,20 @@ std::vector<std::vector<float>> Predictor::run(const std::vector<std::vector<flo
     tensors.push_back(nn::tensor_view(values[i], nn::batch_shape(events, inputs()[i].output)));
   }
   std::vector<std::vector<float>> results;
+  std::vector<at::Tensor> found;
+  nn::RunOptions options;
+  options.output_masks = masks == nullptr ? nullptr : &found;
   for (const at::Tensor& output :
-       parts_->network.run(parts_->network.weights(parts_->parameters, nn::Gradients::kNone), tensors, {})) {
+       parts_->network.run(parts_->network.weights(parts_->parameters, nn::Gradients::kNone), tensors, options)) {
     const at::Tensor dense = output.to(at::kFloat).contiguous();
     results.emplace_back(dense.const_data_ptr<float>(), dense.const_data_ptr<float>() + dense.numel());
+  }
+  if (masks == nullptr) return results;
+  masks->assign(results.size(), {});
+  for (size_t i = 0; i < found.size(); ++i) {
+    if (!found[i].defined()) continue;
+    const at::Tensor dense = found[i].to(at::kByte).contiguous();
+    (*masks)[i].assign(dense.const_data_ptr<uint8_t>(), dense.const_data_ptr<uint8_t>() + dense.numel());
   }
   return results;
 }

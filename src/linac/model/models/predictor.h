@@ -2,6 +2,7 @@
 // Any trained network, of a Keras file or of somebody else's code, evaluated on the CPU. Immutable; run() may be called
 // from several threads.
 
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <vector>
@@ -24,7 +25,10 @@ class Predictor {
   const std::vector<graph::Node>& outputs() const;
 
   /// `values`: one buffer an input, (events, shape...) in Keras's axes. Returns one an output. In inference.
-  std::vector<std::vector<float>> run(const std::vector<std::vector<float>>& values, int64_t events) const;
+  /// `masks`, if given: of each output which of its steps count, (events, steps...) of 0 and 1; empty where no mask
+  /// says it.
+  std::vector<std::vector<float>> run(const std::vector<std::vector<float>>& values, int64_t events,
+                                      std::vector<std::vector<uint8_t>>* masks = nullptr) const;
 
  private:
   struct Parts;

@@ -2,10 +2,20 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "linac/base/base/error.h"
 
 namespace linac::scores {
+namespace {
+
+constexpr double kRounding = 1e-6;
+
+bool is_share(double value) {
+  return value >= -kRounding && value <= 1 + kRounding;
+}
+
+}  // namespace
 
 void Reliability::add(double probability, bool outcome) {
   const double place = std::ceil(probability * static_cast<double>(kReliabilityBins)) - 1;
@@ -28,6 +38,8 @@ std::vector<ReliabilityBin> Reliability::bins(Weights weights) const {
     bin.effective = bin.effective > 0 ? bin.events * bin.events / bin.effective : 0;
     bin.predicted /= bin.events;
     bin.observed /= bin.events;
+    if (is_share(bin.predicted) && is_share(bin.observed) && bin.events > 0) continue;
+    bin.predicted = bin.observed = std::numeric_limits<double>::quiet_NaN();
   }
   return bins;
 }
@@ -35,7 +47,7 @@ std::vector<ReliabilityBin> Reliability::bins(Weights weights) const {
 double Reliability::error(Weights weights) const {
   double events = 0, sum = 0;
   for (const ReliabilityBin& bin : bins(weights)) {
-    if (!(bin.events > 0)) continue;
+    if (bin.events == 0) continue;
     events += bin.events;
     sum += bin.events * std::abs(bin.observed - bin.predicted);
   }

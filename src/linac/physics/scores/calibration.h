@@ -16,8 +16,9 @@ constexpr size_t kReliabilityBins = 15;  // as in that paper
 struct ReliabilityBin {
   double events = 0;     // the sum of what they count
   double effective = 0;  // effective_events() of them
-  double predicted = 0;  // mean probability; NaN without events
-  double observed = 0;   // share of the events that belong to the class; NaN without events
+  /// Mean probability, and share of the events that belong to the class. NaN without events, and where weights below
+  /// zero make one of them no share.
+  double predicted = 0, observed = 0;
 };
 
 /// Probabilities in bins beside their outcomes.
@@ -25,7 +26,8 @@ class Reliability {
  public:
   void add(double probability, bool outcome);
   std::vector<ReliabilityBin> bins(Weights weights) const;
-  /// Expected calibration error: the mean over the events of |observed - predicted| of their bin. NaN without events.
+  /// Expected calibration error: the mean over the events of |observed - predicted| of their bin. NaN without events,
+  /// and where a bin has no shares.
   double error(Weights weights) const;
 
  private:

@@ -2,24 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "linac/base/base/error.h"
 #include "linac/physics/scores/class_figures.h"
-#include "linac/physics/scores/delong.h"
 
 namespace linac::scores {
 namespace {
-
-std::vector<std::vector<double>> distributions(const Labels& labels, const Predictions& predictions, size_t label,
-                                               Weights weights) {
-  std::vector<std::vector<double>> counts(labels.classes(), std::vector<double>(kScoreBins));
-  for (size_t event = 0; event < labels.events(); ++event) {
-    const double place = predictions.probability(event, label) * static_cast<double>(kScoreBins);
-    counts[labels.truth(event)][std::min(static_cast<size_t>(place), kScoreBins - 1)] += weights[event];
-  }
-  return counts;
-}
 
 void need_weight_of_classes(const Labels& labels, Weights weights) {
   std::vector<double> sums(labels.classes());
@@ -31,11 +18,15 @@ void need_weight_of_classes(const Labels& labels, Weights weights) {
   }
 }
 
-std::vector<double> effective(const Labels& labels, Weights weights) {
-  std::vector<std::vector<double>> of_class(labels.classes());
-  for (size_t event = 0; event < labels.events(); ++event) of_class[labels.truth(event)].push_back(weights[event]);
+// Of each class the effective events of all others.
+std::vector<double> backgrounds_of(const Labels& labels, Weights weights) {
   std::vector<double> result;
-  for (const auto& own : of_class) result.push_back(effective_events(own));
+  for (size_t label = 0; label < labels.classes(); ++label) {
+    std::vector<double> others;
+    for (size_t event = 0; event < labels.events(); ++event)
+      if (labels.truth(event) != label) others.push_back(weights[event]);
+    result.push_back(effective_events(others));
+  }
   return result;
 }
 
@@ -47,37 +38,6 @@ std::vector<double> values_of(const ClassFigures& figures, size_t classes, Weigh
     values.insert(values.end(), band.begin(), band.end());
   }
   return values;
-}
-
-Classification describe(const Labels& labels, const Predictions& predictions, const ClassFigures& figures,
-                        Weights weights) {
-  Classification result;
-  result.confusion = figures.confusion(weights);
-  result.effective = effective(labels, weights);
-  for (size_t label = 0; label < labels.classes(); ++label) {
-    const std::vector<uint8_t> is = labels.is(label);
-    ClassDetail detail{.roc = roc(figures.ranking(label), weights),
-                       .band = {},
-                       .delong_error = delong_error(placements(predictions.scores(label), is, weights), is, weights),
-                       .reliability = figures.reliability(label).bins(weights),
-                       .distributions = distributions(labels, predictions, label, weights)};
-    detail.roc.points = thinned(detail.roc.points);
-    result.classes.push_back(std::move(detail));
-  }
-  return result;
-}
-
-std::vector<double> delong_difference_error(const Labels& labels, const Predictions& a, const Predictions& b,
-                                            Weights weights) {
-  std::vector<double> errors;
-  for (size_t label = 0; label < labels.classes(); ++label) {
-    const std::vector<uint8_t> is = labels.is(label);
-    std::vector<double> difference = placements(a.scores(label), is, weights);
-    const std::vector<double> other = placements(b.scores(label), is, weights);
-    for (size_t event = 0; event < difference.size(); ++event) difference[event] -= other[event];
-    errors.push_back(delong_error(difference, is, weights));
-  }
-  return errors;
 }
 
 }  // namespace
@@ -98,16 +58,25 @@ ClassifierJudgement judge_classifiers(const Labels& labels, const std::vector<Pr
     return named(figures[0].names(), {all.begin(), all.begin() + static_cast<std::ptrdiff_t>(own)});
   };
   ClassifierJudgement judgement;
+  std::vector<std::vector<Score>*> found;
+  judgement.models.resize(figures.size());
   for (size_t i = 0; i < figures.size(); ++i) {
-    Classification& model = judgement.models.emplace_back(describe(labels, predictions[i], figures[i], event_weights));
+    Classification& model = judgement.models[i];
+    model.confusion = figures[i].confusion(event_weights);
     model.scores = scores_in(estimates[i]);
-    for (size_t label = 0; label < labels.classes(); ++label)
-      model.classes[label].band = band_of(std::span(estimates[i]).subspan(own + label * of_band, of_band));
+    found.push_back(&model.scores);
+    for (size_t label = 0; label < labels.classes(); ++label) {
+      model.classes.push_back(detail_of(labels, predictions[i], figures[i], label, event_weights, rows_of(options)));
+      model.classes.back().band = band_of(std::span(estimates[i]).subspan(own + label * of_band, of_band));
+    }
   }
   if (predictions.size() == 2) {
     judgement.difference = scores_in(estimates[2]);
-    judgement.delong_difference_error = delong_difference_error(labels, predictions[0], predictions[1], event_weights);
+    for (size_t label = 0; label < labels.classes(); ++label)
+      judgement.delong_difference_error.push_back(
+          delong_difference_error(labels, predictions[0], predictions[1], label, event_weights, rows_of(options)));
   }
+  judgement.left_out = keep_possible(found, judgement.difference, backgrounds_of(labels, event_weights), options);
   return judgement;
 }
 

@@ -6,25 +6,12 @@
 #include <string>
 #include <vector>
 
-#include "linac/physics/scores/calibration.h"
+#include "linac/physics/scores/class_detail.h"
 #include "linac/physics/scores/estimate.h"
 #include "linac/physics/scores/labels.h"
-#include "linac/physics/scores/roc.h"
-#include "linac/physics/scores/roc_band.h"
+#include "linac/physics/scores/possible.h"
 
 namespace linac::scores {
-
-constexpr size_t kScoreBins = 50;  // of the distributions over [0, 1]
-
-/// One class against all others.
-struct ClassDetail {
-  Roc roc;  // its points thinned
-  RocBand band;
-  double delong_error = 0;
-  std::vector<ReliabilityBin> reliability;
-  /// [true class][bin]: what events count, by the probability of this class, in equal bins over [0, 1].
-  std::vector<std::vector<double>> distributions;
-};
 
 /// One model on the events.
 struct Classification {
@@ -33,8 +20,7 @@ struct Classification {
   /// _80, _90 and _95.
   std::vector<Score> scores;
   std::vector<ClassDetail> classes;
-  std::vector<double> confusion;  // [truth][decision]: what events count
-  std::vector<double> effective;  // of each true class, effective_events()
+  std::vector<double> confusion;  // [truth][decision]: what events count; of labels [label][truth][decision]
 };
 
 /// The models in the order of `predictions`; with two of them the first one's scores minus the second one's, and for
@@ -43,10 +29,21 @@ struct ClassifierJudgement {
   std::vector<Classification> models;
   std::vector<Score> difference;
   std::vector<double> delong_difference_error;
+  std::vector<ScoreName> left_out;  // keep_possible()
 };
 
 /// One or two models on the same events. User error if the weights of a class with events do not add up to more than 0.
 ClassifierJudgement judge_classifiers(const Labels& labels, const std::vector<Predictions>& predictions,
                                       const BootstrapOptions& options);
+
+/// Labels of which an event may have any number: each is a classifier of its own, of events with it against those
+/// without. `targets` and `predictions`: [events][labels], of 0 and 1 and of probabilities. The scores are, of all:
+/// exact_match (the share of events with all labels right), and the means of the labels' accuracy, log_loss, brier and
+/// auc (auc_macro). Of each label: accuracy, log_loss and brier as of two classes, and what each class has. Details are
+/// by label, their distributions by [without, with]. A label that no event has, or all have, has no figures that rest
+/// on both. Data error as of Labels::of_label() and Predictions; user error without events, or where their weights do
+/// not add up to more than 0.
+ClassifierJudgement judge_labels(const Table& targets, const std::vector<Table>& predictions,
+                                 const BootstrapOptions& options);
 
 }  // namespace linac::scores

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 
@@ -97,6 +98,30 @@ TEST(Classification, AModelDoesNotDifferFromItself) {
   EXPECT_EQ(judged.delong_difference_error[0], 0);
 }
 
+// The first ones count less than nothing.
+TEST(Classification, WeightsBelowZeroMakeNoShareAboveOne) {
+  const std::vector<float> p{0.9F, 0.8F, 0.7F, 0.4F, 0.3F, 0.2F, 0.6F, 0.1F}, truth{0, 1, 1, 1, 0, 0, 0, 0};
+  const Labels labels(table(truth, 1, "t"), 1, {});
+  const BootstrapOptions options{.replicas = 50, .event_weights = {-0.9, 1, 1, 1, 1, 1, 1, 1}};
+  const auto judged = judge_classifiers(labels, {Predictions(table(p, 1, "p"), labels)}, options);
+  for (const Score& score : judged.models.at(0).scores) {
+    if (score.name.starts_with("rejection") || score.name == "log_loss") continue;
+    EXPECT_FALSE(score.estimate.value > 1 || score.estimate.value < 0) << score.name;
+  }
+  EXPECT_TRUE(std::isnan(value(judged.models[0], "average_precision", 1)));
+  EXPECT_NE(std::ranges::find(judged.left_out, ScoreName("average_precision", 1)), judged.left_out.end());
+}
+
+TEST(Calibration, ABinOfWeightsBelowZeroHasNoShares) {
+  Reliability reliability;
+  for (const bool outcome : {true, false, true}) reliability.add(0.5, outcome);
+  const auto bins = reliability.bins(std::vector<double>{1, -0.5, 1});
+  EXPECT_DOUBLE_EQ(bins[7].events, 1.5);
+  EXPECT_TRUE(std::isnan(bins[7].observed)) << "2 of 1.5";
+  EXPECT_TRUE(std::isnan(reliability.error(std::vector<double>{1, -0.5, 1})));
+  EXPECT_NEAR(reliability.error(std::vector<double>{1, 0.5, 1}), 0.3, 1e-6);
+}
+
 TEST(Calibration, BinsHoldTheirUpperEdge) {
   Reliability reliability;
   reliability.add(0, false);
@@ -125,7 +150,9 @@ void expect_error(ErrorCode code, const std::string& text, const std::function<v
 
 TEST(Labels, RefusesWhatIsNoLabel) {
   const std::vector<float> half{1, 0, 0.5F, 0.5F}, seven{0, 7}, same{1, 1};
-  expect_error(ErrorCode::kData, "not one-hot", [&] { Labels(table(half, 2, "t"), 2, {}); });
+  expect_error(ErrorCode::kData,
+               "not one-hot; wanted are a single 1 among zeros, or class numbers 0, 1, ...; --task labels",
+               [&] { Labels(table(half, 2, "t"), 2, {}); });
   expect_error(ErrorCode::kData, "class numbers 0 to 2", [&] { Labels(table(seven, 1, "t"), 3, {}); });
   expect_error(ErrorCode::kData, "has 2 columns", [&] { Labels(table(half, 2, "t"), 3, {}); });
   expect_error(ErrorCode::kUser, "all 2 events are of 'b'", [&] { Labels(table(same, 1, "t"), 2, {"a", "b"}); });
@@ -136,7 +163,7 @@ TEST(Predictions, RefusesWhatIsNoProbability) {
   const std::vector<float> truth{0, 1}, logits{2, -1, 0.5F, 0.5F}, unnormalised{0.5F, 0.1F, 0.5F, 0.5F}, one{0.5F},
       logit{0.5F, 1.5F};
   const Labels labels(table(truth, 1, "t"), 2, {});
-  expect_error(ErrorCode::kData, "softmax", [&] { Predictions(table(logits, 2, "p"), labels); });
+  expect_error(ErrorCode::kData, "--logits applies a softmax", [&] { Predictions(table(logits, 2, "p"), labels); });
   expect_error(ErrorCode::kData, "add up to 0.6", [&] { Predictions(table(unnormalised, 2, "p"), labels); });
   expect_error(ErrorCode::kData, "sigmoid", [&] { Predictions(table(logit, 1, "p"), labels); });
   expect_error(ErrorCode::kData, "has 1 events, but the targets have 2",

@@ -1,7 +1,10 @@
 #include "linac/physics/scores/estimate.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "linac/base/base/bootstrap.h"
 #include "linac/base/base/error.h"
@@ -35,13 +38,14 @@ void add_spread(Estimate& estimate, std::vector<double> replicas) {
   estimate.high = quantile(replicas, kHigh);
 }
 
-// How often each event counts, [replica - first][event].
-std::vector<uint8_t> draws_of(size_t events, uint64_t seed, int first, int count) {
-  std::vector<uint8_t> draws(events * static_cast<size_t>(count));
+// How often each row counts, [replica - first][row].
+std::vector<uint8_t> draws_of(size_t rows, const BootstrapOptions& options, int first, int count) {
+  std::vector<uint8_t> draws(rows * static_cast<size_t>(count));
   std::vector<float> uniform(static_cast<size_t>(count));
-  for (size_t event = 0; event < events; ++event) {
-    fill_event_uniform(seed, 0, event, uniform, static_cast<uint64_t>(first));
-    for (size_t i = 0; i < uniform.size(); ++i) draws[i * events + event] = poisson_of_one(uniform[i]);
+  for (size_t row = 0; row < rows; ++row) {
+    const size_t event = options.event_of_row.empty() ? row : options.event_of_row[row];
+    fill_event_uniform(options.seed, 0, event, uniform, static_cast<uint64_t>(first));
+    for (size_t i = 0; i < uniform.size(); ++i) draws[i * rows + row] = poisson_of_one(uniform[i]);
   }
   return draws;
 }
@@ -56,6 +60,7 @@ const Estimate* find(std::span<const Score> scores, const std::string& name, int
 
 std::vector<double> event_weights(size_t events, const BootstrapOptions& options) {
   LINAC_CHECK(options.event_weights.empty() || options.event_weights.size() == events);
+  LINAC_CHECK(options.event_of_row.empty() || options.event_of_row.size() == events);
   return options.event_weights.empty() ? std::vector<double>(events, 1.0) : options.event_weights;
 }
 
@@ -68,6 +73,17 @@ double effective_events(Weights weights) {
   return squares > 0 ? sum * sum / squares : 0;
 }
 
+int64_t below_zero(Weights weights) {
+  return std::ranges::count_if(weights, [](double weight) { return weight < 0; });
+}
+
+void need_weight(Weights weights) {
+  const double sum = std::accumulate(weights.begin(), weights.end(), 0.0);
+  if (sum > 0) return;
+  throw user_error(
+      fmt::format("[scores] the weights of the {} events add up to {:g}; wanted is more than 0", weights.size(), sum));
+}
+
 std::vector<Estimate> bootstrap(size_t events, const BootstrapOptions& options, const Evaluate& evaluate) {
   const std::vector<double> whole = event_weights(events, options), values = evaluate(whole);
   std::vector<Estimate> estimates(values.size());
@@ -77,7 +93,7 @@ std::vector<Estimate> bootstrap(size_t events, const BootstrapOptions& options, 
   ThreadPool pool(std::max(1, options.threads));
   for (int first = 0; first < options.replicas; first += kAtOnce) {
     const int count = std::min(kAtOnce, options.replicas - first);
-    const std::vector<uint8_t> draws = draws_of(events, options.seed, first, count);
+    const std::vector<uint8_t> draws = draws_of(events, options, first, count);
     pool.run(count, [&](int i) {
       const auto replica = static_cast<size_t>(i);
       std::vector<double> weights = whole;

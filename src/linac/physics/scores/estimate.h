@@ -18,6 +18,8 @@ struct Estimate {
   double error = std::numeric_limits<double>::quiet_NaN();  // standard deviation of the replicas; NaN without them
   double low = std::numeric_limits<double>::quiet_NaN();    // the central 68.27 % of the replicas
   double high = std::numeric_limits<double>::quiet_NaN();
+  /// In place of the error, where that has no meaning: with 95 % the value is larger than this. Else NaN.
+  double above = std::numeric_limits<double>::quiet_NaN();
 };
 
 /// A named estimate of all events, or of one class or output.
@@ -38,12 +40,17 @@ struct BootstrapOptions {
   uint64_t seed = 1;
   int threads = 1;
   std::vector<double> event_weights{};  // of each event, in every replica too; may be below zero; empty: 1
+  /// Where several rows are steps of one event, which they are drawn with: the event of each; empty: each is one.
+  std::vector<uint32_t> event_of_row{};
 };
 
 /// What each of the events counts on the whole.
 std::vector<double> event_weights(size_t events, const BootstrapOptions& options);
 /// How many events of weight 1 know a share as well as these do: (sum of w)^2 / sum of w^2 (Kish 1965).
 double effective_events(Weights weights);
+int64_t below_zero(Weights weights);
+/// User error if the weights do not add up to more than 0.
+void need_weight(Weights weights);
 
 /// Several numbers of the events under weights; called from several threads at once.
 using Evaluate = std::function<std::vector<double>(Weights)>;

@@ -24,9 +24,9 @@ std::vector<uint32_t> from_one_hot(const Table& targets) {
     const auto row = targets.values.subspan(event * targets.width, targets.width);
     if (!is_one_hot(row)) {
       throw data_error(
-          fmt::format("[scores] {}: event {} is ({:g}), not one-hot; wanted are a single 1 among zeros, or "
-                      "class numbers 0, 1, ...",
-                      targets.name, event, fmt::join(row, ", ")));
+          fmt::format("[scores] {}: event {} is ({:g}), not one-hot; wanted are a single 1 among zeros, or class "
+                      "numbers 0, 1, ...; --task labels judges several labels at once, --task regression numbers",
+                      targets.name, targets.event(event), fmt::join(row, ", ")));
     }
     truth.push_back(static_cast<uint32_t>(std::find(row.begin(), row.end(), 1.0F) - row.begin()));
   }
@@ -41,7 +41,7 @@ std::vector<uint32_t> from_numbers(const Table& targets, size_t classes) {
       throw data_error(
           fmt::format("[scores] {}: event {} is {:g}, not one of the class numbers 0 to {} that the predictions know; "
                       "of an output that is no class: --task regression",
-                      targets.name, event, value, classes - 1));
+                      targets.name, targets.event(event), value, classes - 1));
     }
     truth.push_back(static_cast<uint32_t>(value));
   }
@@ -73,6 +73,24 @@ Labels::Labels(const Table& targets, size_t columns, std::vector<std::string> cl
   }
 }
 
+Labels Labels::of_label(const Table& targets, size_t label) {
+  Labels labels;
+  labels.names_ = {"without", "with"};
+  labels.support_.resize(2);
+  for (size_t event = 0; event < targets.events(); ++event) {
+    const float value = targets.values[event * targets.width + label];
+    if (value != 0 && value != 1) {
+      throw data_error(
+          fmt::format("[scores] {}: event {} has {:g} for label {}; wanted is 1 or 0, whether it has the label; --task "
+                      "classes judges classes of which it has one, --task regression numbers",
+                      targets.name, targets.event(event), value, label));
+    }
+    labels.truth_.push_back(static_cast<uint32_t>(value));
+    ++labels.support_[labels.truth_.back()];
+  }
+  return labels;
+}
+
 std::vector<uint8_t> Labels::is(size_t label) const {
   std::vector<uint8_t> result(events());
   for (size_t event = 0; event < events(); ++event) result[event] = truth_[event] == label ? 1 : 0;
@@ -94,17 +112,17 @@ Predictions::Predictions(const Table& values, const Labels& labels) : table_(val
     for (const float value : row) {
       if (!(value >= 0 && value <= 1)) {
         throw data_error(
-            fmt::format("[scores] {}: event {} has {:g}, no probability; the last layer wants a {} (or "
-                        "--task regression)",
-                        values.name, event, value, values.width == 1 ? "sigmoid" : "softmax"));
+            fmt::format("[scores] {}: event {} has {:g}, no probability; --logits applies a {}, --task regression "
+                        "judges numbers",
+                        values.name, values.event(event), value, values.width == 1 ? "sigmoid" : "softmax"));
       }
       sum += value;
     }
     if (values.width > 1 && std::abs(sum - 1) > kSumTolerance) {
       throw data_error(
-          fmt::format("[scores] {}: event {} has probabilities that add up to {:.4g}; the last layer wants "
-                      "a softmax",
-                      values.name, event, sum));
+          fmt::format("[scores] {}: event {} has probabilities that add up to {:.4g}; --logits applies a softmax, "
+                      "--task labels judges several labels at once",
+                      values.name, values.event(event), sum));
     }
   }
 }

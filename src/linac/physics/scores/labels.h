@@ -13,8 +13,11 @@ namespace linac::scores {
 struct Table {
   std::span<const float> values;
   size_t width = 1;
-  std::string name;  // for messages
+  std::string name;                             // for messages
+  std::span<const uint32_t> event_of_row = {};  // of steps of sequences, each of which counts as an event here
   size_t events() const { return values.size() / width; }
+  /// The number of the event whose step a row is: for messages.
+  size_t event(size_t row) const { return event_of_row.empty() ? row : event_of_row[row]; }
 };
 
 /// The true class of each event.
@@ -24,6 +27,9 @@ class Labels {
   /// are counted and numbered; a model with `columns` outputs has max(2, columns) of them. Data error for targets that
   /// are neither or know other classes, user error for another number of names or events of fewer than two classes.
   Labels(const Table& targets, size_t columns, std::vector<std::string> classes);
+  /// One of several labels that an event may have, column `label` of targets of 0 and 1: class 1 are the events that
+  /// have it, be there any or not. Data error naming the event for another value.
+  static Labels of_label(const Table& targets, size_t label);
 
   size_t events() const { return truth_.size(); }
   size_t classes() const { return names_.size(); }
@@ -33,6 +39,8 @@ class Labels {
   std::vector<uint8_t> is(size_t label) const;
 
  private:
+  Labels() = default;
+
   std::vector<std::string> names_;
   std::vector<uint32_t> truth_;
   std::vector<int64_t> support_;

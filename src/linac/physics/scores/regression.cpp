@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 
 #include "linac/base/base/error.h"
 
@@ -18,7 +17,7 @@ void need_finite(const Table& table) {
   const auto bad = std::find_if(table.values.begin(), table.values.end(), [](float v) { return !std::isfinite(v); });
   if (bad == table.values.end()) return;
   throw data_error(fmt::format("[scores] {}: event {} has the value {}", table.name,
-                               static_cast<size_t>(bad - table.values.begin()) / table.width, *bad));
+                               table.event(static_cast<size_t>(bad - table.values.begin()) / table.width), *bad));
 }
 
 void need_same_size(const Table& table, const Table& targets) {
@@ -57,9 +56,11 @@ class RegressionFigures {
     // Sums about the first event's values: of large numbers little is left otherwise.
     const double truth_origin = truth(0, output), residual_origin = residual(0, output);
     double events = 0, truths = 0, truth_squares = 0, sizes = 0, residuals = 0, residual_squares = 0;
+    bool signed_weights = false;
     for (size_t event = 0; event < weights.size(); ++event) {
       const double weight = weights[event], t = truth(event, output) - truth_origin;
       const double whole = residual(event, output), r = whole - residual_origin;
+      signed_weights = signed_weights || weight < 0;
       events += weight;
       truths += weight * t;
       truth_squares += weight * t * t;
@@ -68,10 +69,13 @@ class RegressionFigures {
       residual_squares += weight * r * r;
     }
     const double bias = residuals / events + residual_origin;
-    const double variance = std::max(0.0, residual_squares / events - std::pow(residuals / events, 2));
+    double variance = residual_squares / events - std::pow(residuals / events, 2);
+    if (!signed_weights) variance = std::max(0.0, variance);  // rounded; else there is none
     const double mse = variance + bias * bias, spread = truth_squares / events - std::pow(truths / events, 2);
     const double r2 = spread > 0 ? 1 - mse / spread : std::numeric_limits<double>::quiet_NaN();
-    values.insert(values.end(), {mse, sizes / events, bias, std::sqrt(variance), r2});
+    // Below 0 it is none, and keep_possible() leaves it out.
+    const double resolution = std::copysign(std::sqrt(std::abs(variance)), variance);
+    values.insert(values.end(), {mse, sizes / events, bias, resolution, r2});
   }
 
   double truth(size_t event, size_t output) const { return targets_.values[event * targets_.width + output]; }
@@ -138,10 +142,7 @@ RegressionJudgement judge_regressions(const Table& targets, const std::vector<Ta
   if (targets.events() == 0) throw user_error(fmt::format("[scores] {}: no events", targets.name));
   need_finite(targets);
   const std::vector<double> weights = event_weights(targets.events(), options);
-  if (const double sum = std::accumulate(weights.begin(), weights.end(), 0.0); !(sum > 0)) {
-    throw user_error(fmt::format("[scores] the weights of the {} events add up to {:g}; wanted is more than 0",
-                                 weights.size(), sum));
-  }
+  need_weight(weights);
   std::vector<RegressionFigures> figures;
   for (const Table& one : predictions) {
     need_same_size(one, targets);
@@ -155,6 +156,9 @@ RegressionJudgement judge_regressions(const Table& targets, const std::vector<Ta
   for (size_t i = 0; i < figures.size(); ++i)
     judgement.models.push_back({.scores = named(figures[i].names(), estimates[i]), .residuals = {}});
   if (predictions.size() == 2) judgement.difference = named(figures[0].names(), estimates[2]);
+  std::vector<std::vector<Score>*> found;
+  for (Regression& model : judgement.models) found.push_back(&model.scores);
+  judgement.left_out = keep_possible(found, judgement.difference, {}, options);
   add_histograms(targets, predictions, weights, judgement);
   return judgement;
 }

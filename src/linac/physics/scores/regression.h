@@ -7,6 +7,7 @@
 
 #include "linac/physics/scores/estimate.h"
 #include "linac/physics/scores/labels.h"
+#include "linac/physics/scores/possible.h"
 
 namespace linac::scores {
 
@@ -28,7 +29,8 @@ struct Regression {
 
 struct RegressionJudgement {
   std::vector<Regression> models;
-  std::vector<Score> difference;  // first minus second; empty for one
+  std::vector<Score> difference;    // first minus second; empty for one
+  std::vector<ScoreName> left_out;  // keep_possible()
 };
 
 /// One or two models on the same events, tables [events][outputs]. Data error for values that are not finite and for

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -61,6 +62,21 @@ TEST(Regression, RefusesWhatDoesNotFit) {
   EXPECT_THROW(judge_regressions(table(two, 1), {table(two, 2)}, {}), Error);
   EXPECT_THROW(judge_regressions(table(two, 1), {table(bad, 1)}, {}), Error);
   EXPECT_THROW(judge_regressions(table(none, 1), {table(none, 1)}, {}), Error);
+}
+
+TEST(Regression, WeightsBelowZeroMakeNoSquareBelowZero) {
+  const std::vector<float> truth{0, 0, 0}, p{1, 5, -5};
+  const auto judged =
+      judge_regressions({.values = truth, .width = 1, .name = "t"}, {{.values = p, .width = 1, .name = "p"}},
+                        {.replicas = 0, .event_weights = {10, -1, -1}});
+  for (const char* name : {"mse", "resolution", "mae"}) {
+    const Estimate* found = find(judged.models.at(0).scores, name, 0);
+    EXPECT_FALSE(found->value < 0) << name;
+    EXPECT_EQ(std::isnan(found->value), std::ranges::find(judged.left_out, ScoreName(name, 0)) != judged.left_out.end())
+        << name << " " << found->value;
+  }
+  EXPECT_TRUE(std::isnan(find(judged.models[0].scores, "mse", 0)->value)) << "(10 - 25 - 25) / 8";
+  EXPECT_EQ(find(judged.models[0].scores, "bias", 0)->value, 10.0 / 8);
 }
 
 }  // namespace

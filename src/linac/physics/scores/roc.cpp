@@ -41,7 +41,7 @@ RankFigures rank_figures(const Ranking& ranking, std::span<const double> weights
     while (point < kWorkingPoints.size() && positives > 0 &&
            counts.positives >= kWorkingPoints[point] * all.positives) {
       const double part = (kWorkingPoints[point] * all.positives - before.positives) / positives;
-      figures.rejection[point++] = all.negatives / (before.negatives + part * negatives);
+      figures.rejection[point++] = rejection(all.negatives, before.negatives + part * negatives);
     }
     before = counts;
   });

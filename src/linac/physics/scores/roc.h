@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -25,6 +26,11 @@ struct RankFigures {
   /// no background passes.
   std::array<double, kWorkingPoints.size()> rejection{};
 };
+
+/// 1 / fpr where so much of the background passes; infinite where none does, or no more than weights below zero cancel.
+inline double rejection(double background, double passing) {
+  return passing > 0 ? background / passing : std::numeric_limits<double>::infinity();
+}
 
 RankFigures rank_figures(const Ranking& ranking, std::span<const double> weights = {});
 

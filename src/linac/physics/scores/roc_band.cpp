@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "linac/base/base/error.h"
+#include "linac/physics/scores/roc.h"
 
 namespace linac::scores {
 namespace {
@@ -44,7 +45,7 @@ std::vector<double> band_values(const Ranking& ranking, Weights weights) {
     }
     for (; tpr < tprs.size() && positives > 0 && counts.positives >= tprs[tpr] * all.positives; ++tpr) {
       const double part = (tprs[tpr] * all.positives - before.positives) / positives;
-      values[fprs.size() + tpr] = all.negatives / (before.negatives + part * negatives);
+      values[fprs.size() + tpr] = rejection(all.negatives, before.negatives + part * negatives);
     }
     before = counts;
   });

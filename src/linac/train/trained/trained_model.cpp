@@ -45,7 +45,7 @@ job::Job job_in(const nlohmann::json& notes, const std::filesystem::path& file) 
 TrainedModel torchscript(const std::filesystem::path& file) {
   const auto notes = nlohmann::json::parse(models::ForeignModel::notes_in_torchscript(file), nullptr, false);
   const auto model = open_script(file, notes);
-  return {std::make_unique<const models::Predictor>(model, model.parameters()), notes};
+  return {std::make_unique<const models::Predictor>(model, model.parameters()), notes, model.graph(), {}};
 }
 
 TrainedModel plugin(const std::filesystem::path& file) {
@@ -62,7 +62,7 @@ TrainedModel plugin(const std::filesystem::path& file) {
       std::copy(values.begin(), values.end(), parameters.values(slot.name).begin());
     }
   }
-  return {std::make_unique<const models::Predictor>(model, std::move(parameters)), weights.meta};
+  return {std::make_unique<const models::Predictor>(model, std::move(parameters)), weights.meta, model.graph(), {}};
 }
 
 }  // namespace
@@ -91,7 +91,8 @@ TrainedModel load_trained(const std::filesystem::path& model, const FindShapes& 
   if (file.extension() == ".safetensors") return plugin(file);
   keras::KerasModel keras = keras::read_keras(file);
   close_sizes(keras, find);
-  return {std::make_unique<const models::Predictor>(keras), keras.extra};
+  auto network = std::make_unique<const models::Predictor>(keras);
+  return {std::move(network), std::move(keras.extra), std::move(keras.graph), std::move(keras.compile)};
 }
 
 std::filesystem::path save_trained(const models::ForeignModel& model, const Network& network,

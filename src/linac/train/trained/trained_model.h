@@ -18,6 +18,8 @@ struct TrainedModel {
   /// {"job", "inputs", "targets", "classes"} where linac trained it (labelled_data.h), so that nobody has to say which
   /// columns it reads; null otherwise.
   nlohmann::json notes;
+  graph::Graph graph;
+  nlohmann::json compile;  // Keras's compile_config (model/keras/compile.h); null where the file has none
 };
 
 /// Finds shapes for the inputs of a model that leaves sizes open.

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <limits>
 #include <numeric>
 
 #include "linac/physics/plot/number_matrix.h"
@@ -20,7 +21,8 @@ plot::NumberMatrix matrix_of(const ScoreReport& report, const scores::Classifica
     const auto end = row + static_cast<std::ptrdiff_t>(n);
     const double events = std::accumulate(row, end, 0.0);
     for (auto count = row; count != end; ++count) {
-      matrix.shares.push_back(*count / events);
+      const double share = *count / events;  // under weights below zero perhaps none
+      matrix.shares.push_back(share >= 0 && share <= 1 ? share : std::numeric_limits<double>::quiet_NaN());
       matrix.notes.push_back(fmt::format("{:.7g}", *count));
     }
   }

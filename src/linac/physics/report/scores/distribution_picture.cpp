@@ -45,14 +45,17 @@ void draw_panel(plot::Figure& figure, const plot::Rect& area, const ScoreReport&
   const plot::Axis x{.low = 0, .high = 1, .label = fmt::format("probability of {}", report.parts[label])};
   const plot::BinnedArea where{area, x, share_axis(report), edges};
   plot::draw_frame(figure, area, where.x, where.y, plot::Grid::kHorizontal);
+  const bool labels = report.task == scores::Task::kLabels;
   for (size_t model = report.models.size(); model-- > 0;) {
     const scores::Classification& found = classifier(report).models[model];
     const auto& of_class = found.classes[label].distributions;
     for (size_t truth = 0; truth < of_class.size(); ++truth) {
-      if (report.support[truth] == 0) continue;
-      const plot::Colour colour = plot::category_colour(truth);
-      const plot::Binned binned = shares(of_class[truth], found.effective[truth]);
-      if (model == 0 && truth == label) plot::draw_filled(figure, where, binned.values, colour);
+      const double effective = found.classes[label].effective[truth];
+      if (effective == 0) continue;
+      const bool is_own = labels ? truth == 1 : truth == label;
+      const plot::Colour colour = labels && !is_own ? plot::kSoftInk : plot::category_colour(is_own ? label : truth);
+      const plot::Binned binned = shares(of_class[truth], effective);
+      if (model == 0 && is_own) plot::draw_filled(figure, where, binned.values, colour);
       if (model == 0) plot::draw_band(figure, where, binned, colour);
       plot::draw_steps(figure, where, binned.values,
                        {.colour = colour, .width = model == 0 ? 1.4 : 1.2, .dash = model == 0 ? 0.0 : 3.0});
@@ -65,7 +68,7 @@ void draw_legend(plot::Figure& figure, const ScoreReport& report) {
   const plot::TextStyle style{.size = 8.5};
   double x = kWide - kMargin;
   for (size_t truth = report.parts.size(); truth-- > 0;) {
-    if (report.support[truth] == 0) continue;
+    if (report.support[truth] == 0 || report.task == scores::Task::kLabels) continue;
     x -= figure.text_width(report.parts[truth], style);
     if (x < kWide / 3) break;
     figure.text({x, 20}, report.parts[truth], style);
@@ -82,7 +85,10 @@ NamedPicture score_distribution_picture(const ScoreReport& report) {
   const size_t columns = std::clamp<size_t>(panels.size(), 1, kColumnsMax);
   const size_t rows = (panels.size() + columns - 1) / columns;
   plot::Figure figure(kWide, kTop + static_cast<double>(rows) * kPanelHeight + kBelow);
-  figure.text({kMargin, 20}, "probabilities by true class", {.size = 12, .weight = plot::Weight::kBold});
+  const bool labels = report.task == scores::Task::kLabels;
+  figure.text({kMargin, 20},
+              labels ? "probabilities of events with and without each label" : "probabilities by true class",
+              {.size = 12, .weight = plot::Weight::kBold});
   draw_legend(figure, report);
   const double width = (kWide - 2 * kMargin) / static_cast<double>(columns);
   for (size_t i = 0; i < panels.size(); ++i) {
@@ -90,15 +96,19 @@ NamedPicture score_distribution_picture(const ScoreReport& report) {
     const double top = kTop + static_cast<double>(i / columns) * kPanelHeight;
     draw_panel(figure, {left, top, width - kLeft - kGap, kPanelHeight - 48}, report, panels[i]);
   }
-  std::string note = "shares of the events of a true class, which add up to 1 · bands: one standard deviation";
+  std::string note = fmt::format("shares of the events {}, which add up to 1 · bands: one standard deviation",
+                                 labels ? "with the label (filled) and without it (grey)" : "of a true class");
   if (report.compares()) note += fmt::format(" · whole lines: {}, dashed: {}", report.models[0], report.models[1]);
-  if (panels.size() < report.shown_classes().size()) note += fmt::format(" · the first {} classes", panels.size());
+  if (panels.size() < report.shown_classes().size())
+    note += fmt::format(" · the first {} {}", panels.size(), labels ? "labels" : "classes");
   figure.text({kMargin, kTop + static_cast<double>(rows) * kPanelHeight + kBelow / 2 - 4}, note,
               {.size = 8, .colour = plot::kSoftInk});
-  return {"scores", "probabilities",
-          "The probability of each class for events of every true class, on a logarithmic axis; filled: the class "
-          "itself.",
-          figure.picture()};
+  return {
+      "scores", "probabilities",
+      labels ? "The probability of each label for events with it (filled) and without it (grey), on a logarithmic axis."
+             : "The probability of each class for events of every true class, on a logarithmic axis; filled: the "
+               "class itself.",
+      figure.picture()};
 }
 
 }  // namespace linac::report

@@ -21,6 +21,12 @@ constexpr const char* kClassesReading =
     "<em>log loss</em> and the <em>Brier score</em> judge the probabilities themselves, the lower the better; the "
     "<em>calibration error</em> is how far they are from frequencies on average, and chance alone makes it larger than "
     "0.";
+constexpr const char* kLabelsReading =
+    "Each label is judged by itself: events with it are the signal, those without it the background. "
+    "<em>All labels right</em> is the share of the events of which every label is decided rightly, from one half on; "
+    "other figures of all events are means of the labels'.";
+constexpr const char* kLimitsReading =
+    "<em>&gt; 87 (95 %)</em> is a limit: so few background events pass that no more is known of the rejection.";
 constexpr const char* kOutputsReading =
     "The <em>bias</em> is the mean of prediction minus truth, the <em>resolution</em> its standard deviation; the mean "
     "squared error is the sum of both squares. <em>R²</em> is the part of the truth's variance that the prediction "
@@ -28,6 +34,18 @@ constexpr const char* kOutputsReading =
 constexpr const char* kErrorReading =
     "Uncertainties are standard deviations over bootstrap replicas (the events drawn again, with replacement): how far "
     "another sample of as many events would be off. They know nothing of another training.";
+
+std::string reading_of(scores::Task task) {
+  switch (task) {
+    case scores::Task::kClasses:
+      return fmt::format("{} {} ", kClassesReading, kLimitsReading);
+    case scores::Task::kLabels:
+      return fmt::format("{} {} {} ", kLabelsReading, kClassesReading, kLimitsReading);
+    case scores::Task::kRegression:
+      return fmt::format("{} ", kOutputsReading);
+  }
+  return "";
+}
 
 std::string interval(const scores::Estimate* estimate) {
   if (estimate == nullptr || !std::isfinite(estimate->low) || !std::isfinite(estimate->high)) return "–";
@@ -81,7 +99,7 @@ std::string part_row(const ScoreReport& report, const PartTable& table, size_t p
 }
 
 std::string part_part(const ScoreReport& report, const PartTable& table) {
-  std::vector<std::string> heads{report.support.empty() ? "output" : "class"};
+  std::vector<std::string> heads{part_word(report)};
   for (const std::string& name : table.scores) heads.push_back(score_title(name));
   std::string rows;
   for (size_t part = 0; part < report.parts.size(); ++part)
@@ -130,8 +148,7 @@ std::string to_html(const ScoreReport& report, const std::vector<NamedPicture>& 
   std::string tables = overall_part(report);
   for (const PartTable& table : part_tables(report)) tables += part_part(report, table);
   const std::string about = report.compares() ? report.models[0] + " and " + report.models[1] : report.models[0];
-  const std::string reading = std::string(report.support.empty() ? kOutputsReading : kClassesReading) + " " +
-                              (report.replicas > 0 ? kErrorReading : "");
+  const std::string reading = reading_of(report.task) + (report.replicas > 0 ? kErrorReading : "");
   return whole_page(report.title, headline(report) + remarks_part(report.remarks) + tables +
                                       pictures_part(about, pictures) + facts_part(report.facts) +
                                       element("h2", "", "How to read this") +

@@ -1,4 +1,5 @@
 #include <cmath>
+#include <span>
 
 #include "linac/physics/report/scores/report.h"
 
@@ -19,25 +20,41 @@ Json column(const std::vector<Element>& elements, Member member) {
   return values;
 }
 
+Json part_of(const ScoreReport& report, int part) {
+  return part < 0 ? Json(nullptr) : Json(report.parts[static_cast<size_t>(part)]);
+}
+
 Json scores_of(const ScoreReport& report, const std::vector<scores::Score>& scores) {
   Json list = Json::array();
   for (const scores::Score& score : scores) {
     list.push_back({{"name", score.name},
-                    {"part", score.part < 0 ? Json(nullptr) : Json(report.parts[static_cast<size_t>(score.part)])},
+                    {"part", part_of(report, score.part)},
                     {"value", number(score.estimate.value)},
                     {"error", number(score.estimate.error)},
                     {"low", number(score.estimate.low)},
-                    {"high", number(score.estimate.high)}});
+                    {"high", number(score.estimate.high)},
+                    {"above_95", number(score.estimate.above)}});
   }
   return list;
+}
+
+Json matrix(std::span<const double> values, size_t columns) {
+  Json rows = Json::array();
+  for (size_t first = 0; first < values.size(); first += columns) {
+    const auto row = values.subspan(first, columns);
+    rows.push_back(std::vector<double>(row.begin(), row.end()));
+  }
+  return rows;
 }
 
 void add_details(const ScoreReport& report, const scores::Classification& model, Json& json) {
   const size_t n = report.parts.size();
   Json confusion = Json::array(), classes = Json::array();
-  for (size_t truth = 0; truth < n; ++truth) {
-    const auto row = model.confusion.begin() + static_cast<std::ptrdiff_t>(truth * n);
-    confusion.push_back(std::vector<double>(row, row + static_cast<std::ptrdiff_t>(n)));
+  if (report.task == scores::Task::kLabels) {
+    for (size_t label = 0; label < n; ++label)
+      confusion.push_back(matrix(std::span(model.confusion).subspan(4 * label, 4), 2));
+  } else {
+    confusion = matrix(model.confusion, n);
   }
   for (size_t label = 0; label < n; ++label) {
     const scores::ClassDetail& detail = model.classes[label];
@@ -92,11 +109,21 @@ void add_difference(const ScoreReport& report, const scores::RegressionJudgement
 nlohmann::ordered_json to_json(const ScoreReport& report) {
   Json facts = Json::object(), models = Json::array();
   for (const auto& [name, value] : report.facts) facts[name] = value;
-  Json json{{"task", report.support.empty() ? "regression" : "classification"},
+  Json left_out = Json::array(), weights;
+  for (const auto& [name, part] : report.left_out())
+    left_out.push_back({{"name", name}, {"part", part_of(report, part)}});
+  if (report.weights) {
+    weights = {{"sum", report.weights->sum},
+               {"effective_events", report.weights->effective},
+               {"below_zero", report.weights->below_zero}};
+  }
+  Json json{{"task", scores::to_string(report.task)},
             {"events", report.events},
             {"parts", report.parts},
             {"support", report.support},
             {"replicas", report.replicas},
+            {"weights", std::move(weights)},
+            {"left_out", std::move(left_out)},
             {"facts", std::move(facts)},
             {"remarks", report.remarks}};
   std::visit(

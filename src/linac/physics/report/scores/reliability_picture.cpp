@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "linac/base/base/binomial.h"
 #include "linac/physics/plot/axis.h"
 #include "linac/physics/plot/binned.h"
@@ -12,15 +14,19 @@ namespace {
 
 constexpr double kLeft = 56, kRight = 16, kTop = 30, kPanel = 58, kBetween = 14, kBelow = 36;
 
+bool has_shares(const scores::ReliabilityBin& bin) {
+  return !std::isnan(bin.observed);
+}
+
 void draw_curve(plot::Figure& figure, const plot::BinnedArea& where, const std::vector<scores::ReliabilityBin>& bins,
                 plot::Colour colour) {
   std::vector<plot::Point> line;
   for (const scores::ReliabilityBin& bin : bins)
-    if (bin.events > 0) line.push_back(plot::place(where.area, where.x, where.y, {bin.predicted, bin.observed}));
+    if (has_shares(bin)) line.push_back(plot::place(where.area, where.x, where.y, {bin.predicted, bin.observed}));
   figure.polyline(line, {.colour = colour, .width = 1.2});
   figure.clip({where.area.x - 4, where.area.y - 4, where.area.width + 8, where.area.height + 8});
   for (const scores::ReliabilityBin& bin : bins) {
-    if (!(bin.events > 0)) continue;
+    if (!has_shares(bin)) continue;
     const Range interval = share_interval(bin.observed, bin.effective);
     const auto at = [&](double y) { return plot::place(where.area, where.x, where.y, {bin.predicted, y}); };
     figure.line(at(interval.low), at(interval.high), {.colour = colour, .width = 1.2});

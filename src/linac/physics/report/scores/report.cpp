@@ -17,9 +17,14 @@ const std::vector<scores::Score>& ScoreReport::difference() const {
       [](const auto& found) -> const auto& { return found.difference; }, judgement);
 }
 
+const std::vector<scores::ScoreName>& ScoreReport::left_out() const {
+  return std::visit(
+      [](const auto& found) -> const auto& { return found.left_out; }, judgement);
+}
+
 std::vector<size_t> ScoreReport::shown_classes() const {
   std::vector<size_t> classes;
-  const size_t first = support.size() == 2 ? 1 : 0;
+  const size_t first = task == scores::Task::kClasses && support.size() == 2 ? 1 : 0;
   for (size_t label = first; label < support.size(); ++label)
     if (support[label] > 0 && support[label] < events) classes.push_back(label);
   return classes;
@@ -33,10 +38,11 @@ std::vector<NamedPicture> draw(const ScoreReport& report) {
   LINAC_CHECK(report.models.size() == 1 || report.models.size() == 2);
   if (report.support.empty()) return {residual_picture(report)};
   std::vector<NamedPicture> pictures = roc_pictures(report);
-  for (auto make : {confusion_pictures, reliability_pictures}) {
-    std::vector<NamedPicture> more = make(report);
+  const auto add = [&](std::vector<NamedPicture> more) {
     std::move(more.begin(), more.end(), std::back_inserter(pictures));
-  }
+  };
+  if (report.task == scores::Task::kClasses) add(confusion_pictures(report));
+  add(reliability_pictures(report));
   pictures.push_back(score_distribution_picture(report));
   return pictures;
 }

@@ -111,6 +111,7 @@ TEST(ScoreReport, TextLinesUp) {
 TEST(ScoreReport, RegressionHasResiduals) {
   const std::vector<float> truth{1, 2, 3, 4, 5, 6}, p{1, 2.5F, 3, 3.5F, 5, 6.25F};
   ScoreReport report;
+  report.task = scores::Task::kRegression;
   report.title = "r";
   report.models = {"m"};
   report.parts = {"a", "b"};
@@ -124,6 +125,47 @@ TEST(ScoreReport, RegressionHasResiduals) {
   EXPECT_EQ(json["models"][0]["residuals"].size(), 2U);
   EXPECT_NE(to_text(report).find("resolution"), std::string::npos);
   EXPECT_NE(to_html(report, {}).find("resolution"), std::string::npos);
+}
+
+TEST(ScoreReport, LabelsAreJudgedOneByOne) {
+  const std::vector<float> truth{1, 0, 0, 1, 1, 1, 0, 0}, p{0.9F, 0.2F, 0.4F, 0.6F, 0.4F, 0.7F, 0.2F, 0.8F};
+  ScoreReport report;
+  report.task = scores::Task::kLabels;
+  report.models = {"m"};
+  report.parts = {"<b>", "tau"};
+  report.support = {2, 2};
+  report.events = 4;
+  report.replicas = 5;
+  report.judgement = scores::judge_labels({.values = truth, .width = 2, .name = "t"},
+                                          {{.values = p, .width = 2, .name = "p"}}, {.replicas = 5});
+  EXPECT_EQ(report.shown_classes(), (std::vector<size_t>{0, 1}));
+  EXPECT_EQ(names(draw(report)), (Names{"roc", "rejection", "reliability", "scores"}));
+  const Json json = to_json(report);
+  EXPECT_EQ(json["task"], "labels");
+  EXPECT_EQ(json["models"][0]["confusion"], Json::parse("[[[2, 0], [1, 1]], [[1, 1], [0, 2]]]"));
+  EXPECT_NE(to_text(report).find("all labels right"), std::string::npos);
+  const std::string page = to_html(report, {});
+  EXPECT_NE(page.find("Events with each label"), std::string::npos);
+  EXPECT_EQ(page.find("<b>"), std::string::npos);
+}
+
+TEST(ScoreReport, LimitsAndWhatIsLeftOutAreTold) {
+  Made made(3, 1);
+  auto& judgement = std::get<scores::ClassifierJudgement>(made.report.judgement);
+  for (scores::Score& score : judgement.models[0].scores)
+    if (score.name == "rejection_50") score.estimate = {.value = INFINITY, .above = 87.25};
+  judgement.left_out = {{"average_precision", 1}, {"accuracy", -1}};
+  made.report.weights = WeightFacts{.sum = 8, .effective = 5, .below_zero = 3};
+  EXPECT_NE(to_text(made.report).find("> 87.2 (95 %)"), std::string::npos) << to_text(made.report);
+  const Json json = to_json(made.report);
+  EXPECT_EQ(json["weights"], (Json{{"sum", 8.0}, {"effective_events", 5.0}, {"below_zero", 3}}));
+  EXPECT_EQ(json["left_out"], Json::parse(R"([{"name": "average_precision", "part": "class 1"},
+                                              {"name": "accuracy", "part": null}])"));
+  EXPECT_TRUE(to_json(Made(3, 1).report)["weights"].is_null());
+  for (const Json& score : json["models"][0]["scores"]) {
+    if (score["name"] != "rejection_50") continue;
+    EXPECT_EQ(score["above_95"], 87.25);
+  }
 }
 
 }  // namespace

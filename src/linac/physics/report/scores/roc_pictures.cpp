@@ -111,11 +111,11 @@ NamedPicture roc_picture(const ScoreReport& report) {
               report.compares() ? fmt::format("AUC of {} · Δ: minus that of {}", report.models[0], report.models[1])
                                 : "area under the curve ± bootstrap standard deviation",
               {.size = 8, .colour = plot::kSoftInk});
-  return {
-      "roc", "ROC curves",
-      "Each class against all others: the share of the class (signal) that passes a threshold over the share of the "
-      "others (background) that does. Bands: the central 68 % of the bootstrap replicas. Dashed grey: chance.",
-      figure.picture()};
+  return {"roc", "ROC curves",
+          "Each class against all others, or events with a label against those without: the share of the class "
+          "(signal) that passes a threshold over the share of the "
+          "others (background) that does. Bands: the central 68 % of the bootstrap replicas. Dashed grey: chance.",
+          figure.picture()};
 }
 
 NamedPicture rejection_picture(const ScoreReport& report) {

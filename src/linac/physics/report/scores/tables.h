@@ -11,6 +11,9 @@ namespace linac::report {
 /// Names of the scores over all events, in the order of the report.
 std::vector<std::string> overall_scores(const ScoreReport& report);
 
+/// "class", "label" or "output".
+const char* part_word(const ScoreReport& report);
+
 /// A table with a row for each class or output.
 struct PartTable {
   std::string title;

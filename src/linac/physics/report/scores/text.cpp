@@ -23,7 +23,7 @@ std::string overall_table(const ScoreReport& report) {
 }
 
 std::string part_table(const ScoreReport& report, const PartTable& table) {
-  Rows rows{{report.support.empty() ? "output" : "class"}};
+  Rows rows{{part_word(report)}};
   if (report.compares()) rows[0].push_back("");
   for (const std::string& name : table.scores) rows[0].push_back(score_title(name));
   for (size_t part = 0; part < report.parts.size(); ++part) {

@@ -11,6 +11,7 @@ namespace linac::report {
 
 std::string score_title(const std::string& name) {
   static const std::map<std::string, std::string> titles{{"accuracy", "accuracy"},
+                                                         {"exact_match", "all labels right"},
                                                          {"balanced_accuracy", "balanced accuracy"},
                                                          {"top_2", "true class among the first 2"},
                                                          {"top_3", "true class among the first 3"},
@@ -36,6 +37,7 @@ std::string score_title(const std::string& name) {
 
 std::string score_text(const scores::Estimate* estimate) {
   if (estimate == nullptr || std::isnan(estimate->value)) return "–";
+  if (!std::isnan(estimate->above)) return fmt::format("> {} (95 %)", short_number(estimate->above));
   return with_uncertainty(estimate->value, estimate->error);
 }
 

@@ -10,7 +10,7 @@ namespace linac::report {
 /// "balanced_accuracy" -> "balanced accuracy"; "rejection_50" -> "1/fpr at 50 %".
 std::string score_title(const std::string& name);
 
-/// "0.9123 ± 0.0021"; of classes without the score "–".
+/// "0.9123 ± 0.0021"; "> 87.3 (95 %)" of a limit; of classes without the score "–".
 std::string score_text(const scores::Estimate* estimate);
 
 /// A difference in units of its error: "2.3 σ"; "–" without one.

@@ -21,8 +21,7 @@
 namespace linac::train {
 namespace {
 
-// The outputs that `linac evaluate` can judge. Hinge and the like tell no probabilities; several numbers behind a
-// sigmoid each have their own.
+// Of each output but of images, whose every pixel would be a row.
 std::vector<std::string> evaluate_commands(const job::Job& job, const models::Supervised& model,
                                            const std::filesystem::path& file, const std::filesystem::path& run) {
   const bool split = job.data.validation_split > 0 || job.data.split.tests();
@@ -32,16 +31,12 @@ std::vector<std::string> evaluate_commands(const job::Job& job, const models::Su
   std::vector<std::string> commands;
   for (size_t i = 0; i < outputs.size(); ++i) {
     const graph::Node& output = model.graph().nodes[static_cast<size_t>(outputs[i])];
-    const std::string& loss = model.losses()[i];
-    if (!job::has_target(loss)) continue;
-    const bool classes = loss.starts_with("categorical_") || loss.starts_with("sparse_categorical_") ||
-                         (loss.starts_with("binary_") && graph::elements(output.output) == 1);
-    if (output.output.size() > 1 || (classes && job.train.fit.from_logits)) continue;
+    if (!job::has_target(model.losses()[i]) || output.output.size() > 2) continue;
     const bool several = outputs.size() > 1;
     const auto out = several ? run / "evaluation" / output.name : run / "evaluation";
-    commands.push_back(fmt::format("linac evaluate --model {}{}{} {} --out {}", shell_word(file.string()),
-                                   several ? fmt::format(" --field {}", shell_word(output.name)) : "",
-                                   classes ? "" : " --task regression", data, shell_word(out.string())));
+    commands.push_back(fmt::format("linac evaluate --model {}{} {} --out {}", shell_word(file.string()),
+                                   several ? fmt::format(" --field {}", shell_word(output.name)) : "", data,
+                                   shell_word(out.string())));
   }
   return commands;
 }

@@ -1,4 +1,5 @@
 #include "linac/base/base/error.h"
+#include "linac/train/train/input/shared_files.h"
 #include "linac/train/train/loops/adversarial.h"
 #include "linac/train/train/loops/chain_training.h"
 #include "linac/train/train/loops/custom.h"
@@ -69,8 +70,13 @@ static_assert(std::size(kTrainedKinds) == std::variant_size_v<job::AnyModel>);
 
 Loop make_loop(const job::Job& job, comm::Group& group, const Computing& computing, PhaseClock& clock,
                const trained::KerasFile* read) {
-  for (const TrainedKind& row : kTrainedKinds)
-    if (job.model.kind() == row.kind) return row.make({job, group, computing, clock, read});
+  for (const TrainedKind& row : kTrainedKinds) {
+    if (job.model.kind() != row.kind) continue;
+    Loop loop = row.make({job, group, computing, clock, read});
+    // What data.split makes of a file has no event in common.
+    if (group.rank() == 0 && !job.data.test.empty()) warn_of_shared_files(loop.data->data());
+    return loop;
+  }
   LINAC_CHECK(false);
   return {};
 }
