@@ -4,18 +4,22 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "linac/model/graph/graph.h"
+#include "linac/model/graph/output_units.h"
 #include "linac/model/keras/archive.h"
 #include "linac/model/models/foreign_model.h"
+#include "linac/model/models/not_finite.h"
 
 namespace linac::models {
 
 class Predictor {
  public:
   explicit Predictor(const keras::KerasModel& model);
-  Predictor(const ForeignModel& model, graph::Parameters parameters);
+  /// `units`: of each output, which are brought to those of the files; empty: they are.
+  Predictor(const ForeignModel& model, graph::Parameters parameters, std::vector<graph::OutputUnits> units = {});
   Predictor(Predictor&&) noexcept;
   ~Predictor();
 
@@ -25,6 +29,8 @@ class Predictor {
 
   /// `values`: one buffer an input, (events, shape...) in Keras's axes. Returns one an output. In inference.
   std::vector<std::vector<float>> run(const std::vector<std::vector<float>>& values, int64_t events) const;
+  /// Of such a batch (not_finite.h).
+  std::optional<NotFinite> find_not_finite(const std::vector<std::vector<float>>& values, int64_t events) const;
 
  private:
   struct Parts;
