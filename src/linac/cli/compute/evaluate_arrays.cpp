@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 
 #include "linac/base/base/error.h"
@@ -80,7 +81,6 @@ Array read_truth(const Source& source, const std::vector<std::string>& classes) 
 /// One output of a model for labelled events, and their truth.
 Arrays compute_arrays(const ArraySources& options) {
   ModelEventsOptions of_model = options.model;
-  of_model.fields_option = "--input";
   of_model.output = options.field;
   of_model.target = options.targets;
   of_model.weight = options.weights;
@@ -109,14 +109,16 @@ Arrays compute_arrays(const ArraySources& options) {
                                            fmt::join(model.outputs(), ", "), output.name));
     }
   }
-  model.run([&](int64_t, const std::vector<std::vector<float>>& values, const ModelEvents::Known& known) {
-    const auto append = [](std::vector<float>& all, const auto& more) {
-      all.insert(all.end(), more.begin(), more.end());
-    };
-    append(arrays.models[0].values, values[chosen]);
-    append(arrays.targets.values, known.truth);
-    append(arrays.weights.values, known.weights);
-  });
+  const auto not_finite =
+      model.run([&](int64_t, const std::vector<std::vector<float>>& values, const ModelEvents::Known& known) {
+        const auto append = [](std::vector<float>& all, const auto& more) {
+          all.insert(all.end(), more.begin(), more.end());
+        };
+        append(arrays.models[0].values, values[chosen]);
+        append(arrays.targets.values, known.truth);
+        append(arrays.weights.values, known.weights);
+      });
+  need_finite(not_finite, model.events(), "evaluate", "nothing is judged");
   arrays.targets.width = arrays.targets.values.size() / static_cast<size_t>(model.events());
   return arrays;
 }
@@ -127,6 +129,17 @@ std::vector<std::string> noted_classes(const Source& source, size_t width) {
   return noted.size() == std::max<size_t>(2, width) ? noted : std::vector<std::string>{};
 }
 
+void need_finite_scores(const Array& scores) {
+  ModelEvents::NotFinite found;
+  const auto events = static_cast<int64_t>(scores.values.size() / scores.width);
+  for (int64_t event = 0; event < events; ++event) {
+    const auto of_event = scores.table().values.subspan(static_cast<size_t>(event) * scores.width, scores.width);
+    if (std::ranges::all_of(of_event, [](float score) { return std::isfinite(score); })) continue;
+    if (found.events++ == 0) found.first = fmt::format("{}: event {}", scores.name, event);
+  }
+  need_finite(found, events, "evaluate", "nothing is judged");
+}
+
 Arrays read_predictions(const ArraySources& options) {
   Source first = split(options.predictions);
   if (!options.field.empty() && !first.data_set.empty() && first.data_set != options.field) {
@@ -135,6 +148,7 @@ Arrays read_predictions(const ArraySources& options) {
   }
   if (!options.field.empty()) first.data_set = options.field;
   const Array predicted = read(first, "predictions");
+  need_finite_scores(predicted);
   const std::vector<std::string> classes =
       options.model.classes.empty() ? noted_classes(first, predicted.width) : options.model.classes;
   Arrays arrays{.targets = read_truth(split(options.targets), classes),
@@ -171,6 +185,7 @@ Arrays read_arrays(const ArraySources& options) {
     const Source second = split(options.compare);
     files.push_back(second.file);
     arrays.models.push_back(read(second, "compare"));
+    need_finite_scores(arrays.models.back());
   }
   if (arrays.names.empty())
     for (const std::string& file : files) arrays.names.push_back(std::filesystem::path(file).stem().string());

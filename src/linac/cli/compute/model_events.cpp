@@ -1,17 +1,19 @@
 #include "linac/cli/compute/model_events.h"
-#include "linac/base/base/cores.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <numeric>
 #include <sstream>
 
+#include "linac/base/base/cores.h"
 #include "linac/base/base/error.h"
 #include "linac/base/base/log.h"
 #include "linac/base/base/nearest.h"
+#include "linac/base/base/plural.h"
 #include "linac/base/base/progress.h"
 #include "linac/base/base/shell_word.h"
 #include "linac/base/base/thread_pool.h"
@@ -41,8 +43,7 @@ std::map<std::string, std::string> renamed(const ModelEventsOptions& options) {
   for (const std::string& field : options.fields) {
     const size_t equals = field.find('=');
     if (equals == std::string::npos || equals == 0)
-      throw user_error(fmt::format("[model] {} {}: wanted is INPUT=COLUMN, or INPUT=COLUMN,COLUMN,...",
-                                   options.fields_option, field));
+      throw user_error(fmt::format("[model] --input {}: wanted is INPUT=COLUMN, or INPUT=COLUMN,COLUMN,...", field));
     columns[field.substr(0, equals)] = field.substr(equals + 1);
   }
   return columns;
@@ -74,8 +75,8 @@ std::vector<data::ColumnRequest> inputs_of(const ModelEventsOptions& options, co
     if (const auto field = fields.extract(input.name); !field.empty()) rename(columns[i], field.mapped());
   }
   if (!fields.empty()) {
-    throw user_error(fmt::format("[model] {} {}: the model has no such input{}", options.fields_option,
-                                 fields.begin()->first, those_there(fields.begin()->first, names)));
+    throw user_error(fmt::format("[model] --input {}: the model has no such input{}", fields.begin()->first,
+                                 those_there(fields.begin()->first, names)));
   }
   return columns;
 }
@@ -96,8 +97,10 @@ data::ColumnRequest truth_of(const ModelEventsOptions& options, const graph::Nod
   if (notes.is_object() && notes.contains("targets")) targets = trained::columns_from_json(notes["targets"]);
   data::ColumnRequest truth{.column = "", .shape = output.output, .offset = {}, .factor = {}};
   if (number < targets.size()) truth = targets[number];
+  truth.offset.clear();  // the model tells the units of the files
+  truth.factor.clear();
   if (!options.target.empty()) rename(truth, options.target);
-  const bool plain = truth.joined.empty() && truth.shape.size() <= 1 && truth.offset.empty() && truth.factor.empty();
+  const bool plain = truth.joined.empty() && truth.shape.size() <= 1;
   if (!plain) truth.texts.reset();
   if (plain && !truth.texts) {  // the training's truth was numbers, or is not known
     const int64_t count = std::max<int64_t>(2, graph::elements(output.output));
@@ -189,9 +192,9 @@ std::shared_ptr<const data::EventTable> named_events(const ModelEventsOptions& o
     }
     if (knows || error.code() != ErrorCode::kData) throw;
     throw data_error(
-        fmt::format("{}; linac has not trained this model, so each input is read from the column of its name: {} "
+        fmt::format("{}; linac has not trained this model, so each input is read from the column of its name: --input "
                     "INPUT=COLUMN names another",
-                    error.what(), options.fields_option));
+                    error.what()));
   }
 }
 
@@ -206,7 +209,8 @@ ModelEvents::ModelEvents(const ModelEventsOptions& options, Truth truth) : optio
   if (options.validation_split) need_validation_split(options.model, model.notes);
   data::Transform transform = transform_of(options, model.notes);
   std::vector<data::ColumnRequest> columns = inputs_of(options, network_->inputs(), model.notes);
-  if (truth == Truth::kWanted) {
+  has_truth_ = truth == Truth::kWanted;
+  if (has_truth_) {
     output_ = output_of(options.output, outputs());
     columns.push_back(truth_of(options, network_->outputs()[output_], output_, model.notes));
     target_ = columns.back().describe();
@@ -245,7 +249,35 @@ std::vector<std::string> ModelEvents::classes(size_t i) const {
   return trained::classes_in(notes_, i, static_cast<size_t>(std::max<int64_t>(2, values)));
 }
 
-void ModelEvents::run(const Sink& sink) const {
+std::vector<int64_t> ModelEvents::not_finite(const std::vector<std::vector<float>>& outputs, int64_t events) const {
+  std::vector<int64_t> found;
+  for (int64_t event = 0; event < events; ++event) {
+    const auto is_broken = [&](const std::vector<float>& values) {
+      const size_t size = values.size() / static_cast<size_t>(events);
+      const auto scores = std::span(values).subspan(static_cast<size_t>(event) * size, size);
+      return !std::ranges::all_of(scores, [](float score) { return std::isfinite(score); });
+    };
+    if (has_truth_ ? is_broken(outputs[output_]) : std::ranges::any_of(outputs, is_broken)) found.push_back(event);
+  }
+  return found;
+}
+
+// The event, by its place in a batch, is computed once more, layer by layer.
+std::string ModelEvents::first_not_finite(int64_t event, int64_t of_batch, const data::TableBatch& batch) const {
+  std::vector<std::vector<float>> inputs;
+  for (size_t i = 0; i < network_->inputs().size(); ++i) {
+    const auto size = static_cast<int64_t>(batch.columns[i].size()) / batch.events;
+    const auto begin = batch.columns[i].begin() + of_batch * size;
+    inputs.emplace_back(begin, begin + size);
+  }
+  std::string words = data::describe_event(files(), event);
+  if (const auto found = network_->find_not_finite(inputs, 1))
+    words += fmt::format(", in {}: {}", found->layer, models::reason_of(*found));
+  return words;
+}
+
+ModelEvents::NotFinite ModelEvents::run(const Sink& sink) const {
+  NotFinite found;
   const int threads = options_.threads > 0 ? options_.threads : usable_cores();
   const int64_t batch = options_.batch;
   const size_t inputs = network_->inputs().size();
@@ -267,6 +299,10 @@ void ModelEvents::run(const Sink& sink) const {
     for (int64_t i = 0; i < batches; ++i) {
       const auto place = static_cast<size_t>(i);
       const auto& columns = read[place].columns;
+      const std::vector<int64_t> broken = not_finite(results[place], read[place].events);
+      if (found.events == 0 && !broken.empty())
+        found.first = first_not_finite(first + i * batch + broken.front(), broken.front(), read[place]);
+      found.events += static_cast<int64_t>(broken.size());
       const auto known = [&](size_t column) {
         return column < columns.size() ? std::span<const float>(columns[column]) : std::span<const float>();
       };
@@ -276,6 +312,14 @@ void ModelEvents::run(const Sink& sink) const {
     progress.update(done, fmt::format("{} events", done));
   }
   progress.finish("");
+  return found;
+}
+
+void need_finite(const ModelEvents::NotFinite& found, int64_t events, const std::string& where,
+                 const std::string& way_out) {
+  if (found.events == 0) return;
+  throw Error(ErrorCode::kNotFinite, fmt::format("[{}] the scores of {} of {} are NaN or Inf, first those of {}; {}",
+                                                 where, found.events, plural(events, "event"), found.first, way_out));
 }
 
 }  // namespace linac::cli

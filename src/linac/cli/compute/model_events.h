@@ -15,17 +15,16 @@
 namespace linac::cli {
 
 struct ModelEventsOptions {
-  std::string model;                      // what trained::load_trained takes
-  std::vector<std::string> data;          // paths, globs, URLs
-  bool validation_split = false;          // in place of data: the events of the model's training that tested it
-  bool filter = false;                    // of data only the events that the training's filter selects
-  std::string part = {};                  // of data only this part of the training's split
-  std::vector<std::string> fields;        // "input=column", or several with commas between
-  std::string fields_option = "--field";  // what the verb calls them
-  std::string output;                     // whose truth is wanted; empty: the first
-  std::string target;                     // the column of the truth; empty: what the output was trained on
-  std::vector<std::string> classes;       // of the truth, where it holds texts and the model does not know them
-  std::string weight;                     // the column of what each event counts; empty: as in the training; "none"
+  std::string model;                 // what trained::load_trained takes
+  std::vector<std::string> data;     // paths, globs, URLs
+  bool validation_split = false;     // in place of data: the events of the model's training that tested it
+  bool filter = false;               // of data only the events that the training's filter selects
+  std::string part = {};             // of data only this part of the training's split
+  std::vector<std::string> fields;   // "input=column", or several with commas between
+  std::string output;                // whose truth is wanted; empty: the first
+  std::string target;                // the column of the truth; empty: what the output was trained on
+  std::vector<std::string> classes;  // of the truth, where it holds texts and the model does not know them
+  std::string weight;                // the column of what each event counts; empty: as in the training; "none"
   int64_t batch = 256;
   int threads = 0;  // batches side by side; 0: as many as there are processors
 };
@@ -58,18 +57,31 @@ class ModelEvents {
   };
   /// Events [first, first + outputs[0] / size of an event), in order: a buffer an output, and what is known of them.
   using Sink = std::function<void(int64_t first, const std::vector<std::vector<float>>& outputs, const Known& known)>;
+  /// Scores that are NaN or Inf: of all outputs, or of output() where the truth is wanted.
+  struct NotFinite {
+    int64_t events = 0;  // that have any
+    std::string first;   // of them, and what is known of the cause
+  };
   /// Computes all events, with a progress bar.
-  void run(const Sink& sink) const;
+  NotFinite run(const Sink& sink) const;
 
  private:
+  std::vector<int64_t> not_finite(const std::vector<std::vector<float>>& outputs, int64_t events) const;
+  std::string first_not_finite(int64_t event, int64_t of_batch, const data::TableBatch& batch) const;
+
   ModelEventsOptions options_;
   std::filesystem::path file_;
   std::string state_;
   std::unique_ptr<const models::Predictor> network_;
   std::shared_ptr<const data::EventTable> table_;
+  bool has_truth_ = false;
   size_t output_ = 0;
   std::string target_, weight_, data_;
   nlohmann::json notes_;
 };
+
+/// Throws the error of ErrorCode::kNotFinite where there are any: "[where] 3 of 600 events ...; WAY_OUT".
+void need_finite(const ModelEvents::NotFinite& found, int64_t events, const std::string& where,
+                 const std::string& way_out);
 
 }  // namespace linac::cli
