@@ -161,6 +161,8 @@ def no_number(fit: types.ModuleType, folder: pathlib.Path, data: dict) -> None:
                f"{verb[0]}: {said.strip().splitlines()[-1][-500:]}")
         named = [number for number in empty if f"{events}: event {number}:" in said]
         expect(len(named) == 1 and (of < fit.EVENTS or " for 3 of " in said), f"{verb[0]} names one of the events: {named}")
+    selected = {"data.train": [str(events)], "train.fit.loss": "binary_crossentropy", "data.filter": "len(list[:, 0]) > 0", "train.batch": 8}
+    fit.train(fit.job_of(folder, path, "label", selected), folder / "filled")
     said = linac(fit, "predict", "--model", path, "--data", events, "--out", scores, status=11).stderr
     expect(f"the scores of 3 of {fit.EVENTS} events are NaN or Inf, first those of {events}: event 17, in layer 'pool'" in said
            and "is written whole" in said, f"predict: {said.strip()[-400:]}")

@@ -108,8 +108,8 @@ std::string advice_for_training(const NotFinite& found) {
     return "the training has run away: lower train.optimizer.lr, or set train.optimizer.global_clipnorm";
   if (found.empty.empty())
     return "the learning rate is hardly the cause: look at this event's values, and at what the layer makes of them";
-  return "the learning rate is not the cause: select events that have entries, data.filter: \"len(COLUMN) > 0\", or "
-         "change the layer";
+  return "the learning rate is not the cause: select events that have entries by data.filter, \"len(COLUMN) > 0\" or, "
+         "of rows, \"len(COLUMN[:, 0]) > 0\", or change the layer";
 }
 
 }  // namespace linac::models
