@@ -52,7 +52,7 @@ def main() -> int:
         for column, array in read.items():
             file[column] = array
     random = np.random.default_rng(3)
-    fields = [argument for name, column in zip(names, columns) for argument in ("--field", f"{name}={column}")]
+    fields = [argument for name, column in zip(names, columns) for argument in ("--input", f"{name}={column}")]
 
     def predict(file: pathlib.Path, data: pathlib.Path, arguments: list) -> "np.ndarray":
         out = folder / "scores.h5"

@@ -29,6 +29,7 @@ from keras import ops
 from sklearn.metrics import roc_auc_score
 
 import fit_labels
+import fit_units
 import own_losses
 import traced_models
 from lib import runs
@@ -802,6 +803,7 @@ def main() -> None:
     scripted(folder, data, sys.argv[2])
     joined(folder, data)
     fit_labels.run(sys.modules[__name__], folder, data)
+    fit_units.run(sys.modules[__name__], folder, data)
     slices(folder)
     endings(folder)
     unfit(folder, data)

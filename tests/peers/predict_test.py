@@ -118,7 +118,7 @@ def main():
         h5["particles"], h5["features"] = particles, features
         h5["short"] = features[:-1]
     out.unlink(missing_ok=True)
-    done = linac("predict", "--model", file, "--data", data, "--field", "hlf=features", "--batch", 64, "--out", out)
+    done = linac("predict", "--model", file, "--data", data, "--input", "hlf=features", "--batch", 64, "--out", out)
     print(done.stderr.strip())
     ok = done.returncode == 0
     expected = model.predict([particles, features], verbose=0)
@@ -130,7 +130,7 @@ def main():
             ok = ok and good
         about = dict(scores.attrs)
     rows = json.loads(about.get("events", "[]"))
-    again = linac("predict", "--model", file, "--data", data, data, "--field", "hlf=features", "--out", folder / "twice.h5")
+    again = linac("predict", "--model", file, "--data", data, data, "--field", "hlf=features", "--out", folder / "twice.h5")  # as it was called
     with h5py.File(folder / "twice.h5") as twice:
         of_two = json.loads(twice.attrs["events"])
         numbered = (np.array_equal(twice["event_numbers/file"][()], np.repeat([0, 1], EVENTS))
@@ -153,11 +153,11 @@ def main():
     ok = ok and good
     call = ("predict", "--model", file, "--data", data, "--out", folder / "none.h5")
     ok = refused(3, "no data set 'hlf' (found: features", *call) and ok
-    ok = refused(3, "read from the column of its name: --field INPUT=COLUMN names another", *call) and ok
-    ok = refused(3, "holds 300 events", *call, "--field", "hlf=short") and ok
-    ok = refused(3, "column 'particles' is stored as [60, 19], wanted is [14]", *call, "--field", "hlf=particles") and ok
-    ok = refused(2, "no such input (it has: particles, hlf)", *call, "--field", "jets=features") and ok
-    ok = refused(2, "is also an input", *call[:-1], data, "--field", "hlf=features") and ok
+    ok = refused(3, "read from the column of its name: --input INPUT=COLUMN names another", *call) and ok
+    ok = refused(3, "holds 300 events", *call, "--input", "hlf=short") and ok
+    ok = refused(3, "column 'particles' is stored as [60, 19], wanted is [14]", *call, "--input", "hlf=particles") and ok
+    ok = refused(2, "no such input (it has: particles, hlf)", *call, "--input", "jets=features") and ok
+    ok = refused(2, "is also an input", *call[:-1], data, "--input", "hlf=features") and ok
     ok = open_length(folder, particles, features) and ok
     with h5py.File(data) as still:
         ok = "features" in still and ok

@@ -25,6 +25,8 @@ const char* to_string(ErrorCode code) {
       return "worker hung";
     case ErrorCode::kUndecided:
       return "not enough to judge";
+    case ErrorCode::kNotFinite:
+      return "not finite";
     case ErrorCode::kLostQuorum:
       return "too few workers";
     case ErrorCode::kPreempted:

@@ -20,6 +20,7 @@ enum class ErrorCode : int {
   kHang = 8,         // this worker made no progress for longer than the job allows
   kLostQuorum = 9,   // too few workers were left or reachable
   kUndecided = 10,   // too few showers to say whether a comparison keeps the gate's limits
+  kNotFinite = 11,   // some scores are NaN or Inf; the file with them is written whole
   kPreempted = 75,   // stopped by SIGTERM/SIGINT after a checkpoint: `--resume` goes on (EX_TEMPFAIL of sysexits.h)
 };
 

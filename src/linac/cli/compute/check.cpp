@@ -45,11 +45,13 @@ Tried one_step(const train::Loop& loop, double learning_rate, const train::Phase
   tried.seconds = train::PhaseClock::now().wall - begin.wall - (clock[train::TimePhase::kInput].wall - waited);
   tried.replica_gib = std::max(0.0, peak_rss_mib() / 1024 - tried.base_gib);
   if (tried.result.health == train::Health::kGood) return tried;
+  const train::StepResult::Cause& cause = tried.result.cause;
   throw Error(
       ErrorCode::kNumeric,
-      fmt::format("[check] the first step failed in {}: {}; look at the data's scale and train.optimizer",
-                  tried.result.where,
-                  tried.result.health == train::Health::kEmpty ? "every generated image is empty" : "NaN or Inf"));
+      fmt::format("[check] the first step failed {}: {}{}{}; {}", tried.result.where,
+                  tried.result.health == train::Health::kEmpty ? "every generated image is empty" : "NaN or Inf",
+                  cause.words.empty() ? "" : ": ", cause.words,
+                  cause.advice.empty() ? "look at the data's scale and train.optimizer" : cause.advice));
 }
 
 void print_model(const train::Loop& loop) {

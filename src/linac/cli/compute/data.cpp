@@ -211,6 +211,7 @@ std::shared_ptr<const data::EventTable> open_columns(const ScalingOptions& optio
 void run_scaling(const ScalingOptions& options) {
   std::vector<data::ColumnRequest> columns;
   for (const std::string& column : options.columns) columns.push_back(column_of(column));
+  storage::need_ending(options.out, {".json"}, "scaling");
   const storage::Output out(options.out);
   const auto table = open_columns(options, columns);
   data::warn_of_cuts(*table);

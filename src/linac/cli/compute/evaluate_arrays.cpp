@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <numeric>
 #include <span>
@@ -134,7 +135,6 @@ void remark_steps(const ModelEvents& model, size_t places, Arrays& arrays) {
 /// One output of a model for labelled events, and their truth.
 Arrays compute_arrays(const ArraySources& options) {
   ModelEventsOptions of_model = options.model;
-  of_model.fields_option = "--input";
   of_model.output = options.field;
   of_model.target = options.targets;
   of_model.weight = options.weights;
@@ -163,9 +163,11 @@ Arrays compute_arrays(const ArraySources& options) {
     }
   }
   Rows rows(arrays, places);
-  model.run([&](int64_t first, const std::vector<std::vector<float>>& values, const ModelEvents::Known& known) {
-    rows.add(first, values[chosen], known);
-  });
+  const auto not_finite =
+      model.run([&](int64_t first, const std::vector<std::vector<float>>& values, const ModelEvents::Known& known) {
+        rows.add(first, values[chosen], known);
+      });
+  need_finite(not_finite, model.events(), "evaluate", "nothing is judged");
   remark_steps(model, places, arrays);
   if (model.task().logits) scores::to_probabilities(arrays.models[0].values, width, arrays.task);
   return arrays;
@@ -178,6 +180,17 @@ std::vector<std::string> noted_classes(const Source& source, size_t width) {
   return noted.size() == std::max<size_t>(2, width) ? noted : std::vector<std::string>{};
 }
 
+void need_finite_scores(const Array& scores) {
+  ModelEvents::NotFinite found;
+  const auto events = static_cast<int64_t>(scores.values.size() / scores.width);
+  for (int64_t event = 0; event < events; ++event) {
+    const auto of_event = scores.table().values.subspan(static_cast<size_t>(event) * scores.width, scores.width);
+    if (std::ranges::all_of(of_event, [](float score) { return std::isfinite(score); })) continue;
+    if (found.events++ == 0) found.first = fmt::format("{}: event {}", scores.name, event);
+  }
+  need_finite(found, events, "evaluate", "nothing is judged");
+}
+
 Arrays read_predictions(const ArraySources& options) {
   Source first = split(options.predictions);
   if (!options.field.empty() && !first.data_set.empty() && first.data_set != options.field) {
@@ -186,6 +199,7 @@ Arrays read_predictions(const ArraySources& options) {
   }
   if (!options.field.empty()) first.data_set = options.field;
   const Array predicted = read_scores(first, "predictions");
+  need_finite_scores(predicted);
   const scores::Task task = options.model.task.value_or(scores::Task::kClasses);
   const std::vector<std::string> classes =
       options.model.classes.empty() ? noted_classes(first, predicted.width) : options.model.classes;
@@ -230,6 +244,7 @@ Arrays read_arrays(const ArraySources& options) {
     const Source second = split(options.compare);
     files.push_back(second.file);
     arrays.models.push_back(read_scores(second, "compare"));
+    need_finite_scores(arrays.models.back());
     Array& other = arrays.models.back();
     if (options.model.logits) scores::to_probabilities(other.values, other.width, arrays.task);
     if (!arrays.event_of_row.empty())

@@ -23,7 +23,9 @@ struct ExportOptions {
 
 trained::FileFormat format_of(const ExportOptions& options) {
   if (options.format.empty()) return trained::format_of(options.out);
-  return options.format == "onnx" ? trained::FileFormat::kOnnx : trained::FileFormat::kKeras;
+  const bool onnx = options.format == "onnx";
+  storage::need_ending(options.out, {onnx ? ".onnx" : ".keras"}, "export");
+  return onnx ? trained::FileFormat::kOnnx : trained::FileFormat::kKeras;
 }
 
 void run_export(const ExportOptions& options) {

@@ -1,16 +1,18 @@
 #include "linac/cli/compute/model_events.h"
-#include "linac/base/base/cores.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <numeric>
 
+#include "linac/base/base/cores.h"
 #include "linac/base/base/error.h"
 #include "linac/base/base/log.h"
 #include "linac/base/base/nearest.h"
+#include "linac/base/base/plural.h"
 #include "linac/base/base/progress.h"
 #include "linac/base/base/shell_word.h"
 #include "linac/base/base/thread_pool.h"
@@ -42,8 +44,7 @@ std::map<std::string, std::string> renamed(const ModelEventsOptions& options) {
   for (const std::string& field : options.fields) {
     const size_t equals = field.find('=');
     if (equals == std::string::npos || equals == 0)
-      throw user_error(fmt::format("[model] {} {}: wanted is INPUT=COLUMN, or INPUT=COLUMN,COLUMN,...",
-                                   options.fields_option, field));
+      throw user_error(fmt::format("[model] --input {}: wanted is INPUT=COLUMN, or INPUT=COLUMN,COLUMN,...", field));
     columns[field.substr(0, equals)] = field.substr(equals + 1);
   }
   return columns;
@@ -65,8 +66,8 @@ std::vector<data::ColumnRequest> inputs_of(const ModelEventsOptions& options, co
     if (const auto field = fields.extract(input.name); !field.empty()) rename(columns[i], field.mapped());
   }
   if (!fields.empty()) {
-    throw user_error(fmt::format("[model] {} {}: the model has no such input{}", options.fields_option,
-                                 fields.begin()->first, those_there(fields.begin()->first, names)));
+    throw user_error(fmt::format("[model] --input {}: the model has no such input{}", fields.begin()->first,
+                                 those_there(fields.begin()->first, names)));
   }
   return columns;
 }
@@ -81,20 +82,21 @@ std::vector<graph::Shape> sizes_of_events(const ModelEventsOptions& options, con
   return std::move(sizes.shapes);
 }
 
-/// What the training read for that output, or the column that the user names, with the scaling of the training.
+/// What the training read for that output, or the column that the user names, in the units of the files.
 data::ColumnRequest truth_of(const ModelEventsOptions& options, const WantedTruth& wanted, size_t number,
                              const nlohmann::json& notes, const data::Transform& transform) {
   std::vector<data::ColumnRequest> targets;
   if (notes.is_object() && notes.contains("targets")) targets = trained::columns_from_json(notes["targets"]);
   const bool known = number < targets.size() && !targets[number].describe().empty();  // else it has no target
-  const bool scaled = known && !targets[number].offset.empty();
   if (!known && wanted.column.empty()) {
     throw user_error(fmt::format(
         "[evaluate] the model does not say what its output '{}' was trained on: give --targets COLUMN", wanted.name));
   }
-  if (!known || (!wanted.column.empty() && !scaled && !options.validation_split))
+  if (!known || (!wanted.column.empty() && !options.validation_split))
     return truth_column(wanted, options.data, transform);
   data::ColumnRequest truth = targets[number];
+  truth.offset.clear();  // the model tells the units of the files
+  truth.factor.clear();
   if (!wanted.column.empty()) rename(truth, wanted.column);
   if (!truth.texts || !truth.joined.empty()) truth.texts = texts_of(wanted, truth);  // of numbers
   return truth;
@@ -195,9 +197,9 @@ std::shared_ptr<const data::EventTable> named_events(const ModelEventsOptions& o
     }
     if (knows || error.code() != ErrorCode::kData) throw;
     throw data_error(
-        fmt::format("{}; linac has not trained this model, so each input is read from the column of its name: {} "
+        fmt::format("{}; linac has not trained this model, so each input is read from the column of its name: --input "
                     "INPUT=COLUMN names another{}",
-                    error.what(), options.fields_option, assumed.empty() ? "" : ". " + assumed));
+                    error.what(), assumed.empty() ? "" : ". " + assumed));
   }
 }
 
@@ -214,7 +216,8 @@ ModelEvents::ModelEvents(const ModelEventsOptions& options, Truth truth) : optio
   WantedTruth wanted;
   std::vector<data::ColumnRequest> columns = inputs_of(options, network_->inputs(), model.notes);
   for (const data::ColumnRequest& column : columns) input_shapes_.push_back(column.shape);
-  if (truth == Truth::kWanted) {
+  has_truth_ = truth == Truth::kWanted;
+  if (has_truth_) {
     output_ = output_of(options.output, outputs());
     const graph::Node& output = network_->outputs()[output_];
     task_ = task_of(options, trained::output_tasks(model)[output_], output.name);
@@ -270,7 +273,35 @@ std::vector<uint8_t> ModelEvents::steps_of(const data::TableBatch& batch, std::s
   return real_steps(output, batch.events, mask, inputs);
 }
 
-void ModelEvents::run(const Sink& sink) const {
+std::vector<int64_t> ModelEvents::not_finite(const std::vector<std::vector<float>>& outputs, int64_t events) const {
+  std::vector<int64_t> found;
+  for (int64_t event = 0; event < events; ++event) {
+    const auto is_broken = [&](const std::vector<float>& values) {
+      const size_t size = values.size() / static_cast<size_t>(events);
+      const auto scores = std::span(values).subspan(static_cast<size_t>(event) * size, size);
+      return !std::ranges::all_of(scores, [](float score) { return std::isfinite(score); });
+    };
+    if (has_truth_ ? is_broken(outputs[output_]) : std::ranges::any_of(outputs, is_broken)) found.push_back(event);
+  }
+  return found;
+}
+
+// The event, by its place in a batch, is computed once more, layer by layer.
+std::string ModelEvents::first_not_finite(int64_t event, int64_t of_batch, const data::TableBatch& batch) const {
+  std::vector<std::vector<float>> inputs;
+  for (size_t i = 0; i < network_->inputs().size(); ++i) {
+    const auto size = static_cast<int64_t>(batch.columns[i].size()) / batch.events;
+    const auto begin = batch.columns[i].begin() + of_batch * size;
+    inputs.emplace_back(begin, begin + size);
+  }
+  std::string words = data::describe_event(files(), event);
+  if (const auto found = network_->find_not_finite(inputs, 1))
+    words += fmt::format(", in {}: {}", found->layer, models::reason_of(*found));
+  return words;
+}
+
+ModelEvents::NotFinite ModelEvents::run(const Sink& sink) const {
+  NotFinite found;
   const int threads = options_.threads > 0 ? options_.threads : usable_cores();
   const int64_t batch = options_.batch;
   const size_t inputs = network_->inputs().size();
@@ -295,6 +326,10 @@ void ModelEvents::run(const Sink& sink) const {
     for (int64_t i = 0; i < batches; ++i) {
       const auto place = static_cast<size_t>(i);
       const auto& columns = read[place].columns;
+      const std::vector<int64_t> broken = not_finite(results[place], read[place].events);
+      if (found.events == 0 && !broken.empty())
+        found.first = first_not_finite(first + i * batch + broken.front(), broken.front(), read[place]);
+      found.events += static_cast<int64_t>(broken.size());
       const auto known = [&](size_t column) {
         return column < columns.size() ? std::span<const float>(columns[column]) : std::span<const float>();
       };
@@ -305,6 +340,14 @@ void ModelEvents::run(const Sink& sink) const {
     progress.update(done, fmt::format("{} events", done));
   }
   progress.finish("");
+  return found;
+}
+
+void need_finite(const ModelEvents::NotFinite& found, int64_t events, const std::string& where,
+                 const std::string& way_out) {
+  if (found.events == 0) return;
+  throw Error(ErrorCode::kNotFinite, fmt::format("[{}] the scores of {} of {} are NaN or Inf, first those of {}; {}",
+                                                 where, found.events, plural(events, "event"), found.first, way_out));
 }
 
 }  // namespace linac::cli

@@ -24,7 +24,6 @@ struct ModelEventsOptions {
   bool filter = false;                    // of data only the events that the training's filter selects
   std::string part = {};                  // of data only this part of the training's split
   std::vector<std::string> fields;        // "input=column", or several with commas between
-  std::string fields_option = "--field";  // what the verb calls them
   std::string output;                     // whose truth is wanted; empty: the first
   std::string target;                     // the column of the truth; empty: what the output was trained on
   std::vector<std::string> classes;       // of the truth, where it holds texts and the model does not know them
@@ -66,22 +65,34 @@ class ModelEvents {
   };
   /// Events [first, first + outputs[0] / size of an event), in order: a buffer an output, and what is known of them.
   using Sink = std::function<void(int64_t first, const std::vector<std::vector<float>>& outputs, const Known& known)>;
+  /// Scores that are NaN or Inf: of all outputs, or of output() where the truth is wanted.
+  struct NotFinite {
+    int64_t events = 0;  // that have any
+    std::string first;   // of them, and what is known of the cause
+  };
   /// Computes all events, with a progress bar.
-  void run(const Sink& sink) const;
+  NotFinite run(const Sink& sink) const;
 
  private:
   std::vector<uint8_t> steps_of(const data::TableBatch& batch, std::span<const uint8_t> mask) const;
+  std::vector<int64_t> not_finite(const std::vector<std::vector<float>>& outputs, int64_t events) const;
+  std::string first_not_finite(int64_t event, int64_t of_batch, const data::TableBatch& batch) const;
 
   ModelEventsOptions options_;
   std::filesystem::path file_;
   std::string state_;
   std::unique_ptr<const models::Predictor> network_;
   std::shared_ptr<const data::EventTable> table_;
+  bool has_truth_ = false;
   size_t output_ = 0;
   trained::OutputTask task_;
   std::vector<graph::Shape> input_shapes_;  // as the columns have them
   std::string target_, weight_, data_;
   nlohmann::json notes_;
 };
+
+/// Throws the error of ErrorCode::kNotFinite where there are any: "[where] 3 of 600 events ...; WAY_OUT".
+void need_finite(const ModelEvents::NotFinite& found, int64_t events, const std::string& where,
+                 const std::string& way_out);
 
 }  // namespace linac::cli

@@ -41,16 +41,15 @@ std::map<std::string, std::string> provenance(const ModelEvents& model, const Mo
 }
 
 void run_predict(const ModelEventsOptions& options, const std::string& out) {
+  storage::need_ending(out, {".h5", ".hdf5", ".parquet"}, "predict");
   const ModelEvents model(options, Truth::kNone);
   std::vector<data::EventArrayShape> outputs;
-  std::vector<size_t> places;                     // of the model's outputs; one that it names twice is written once
+  std::vector<size_t> written;                    // of the model's outputs; one that it names twice is written once
   std::vector<std::vector<std::string>> classes;  // that each written output tells apart
   for (size_t i = 0; i < model.network().outputs().size(); ++i) {
     const graph::Node& output = model.network().outputs()[i];
-    const auto same = std::find_if(outputs.begin(), outputs.end(),
-                                   [&](const data::EventArrayShape& other) { return other.name == output.name; });
-    places.push_back(static_cast<size_t>(same - outputs.begin()));
-    if (same != outputs.end()) continue;
+    if (std::ranges::find(outputs, output.name, &data::EventArrayShape::name) != outputs.end()) continue;
+    written.push_back(i);
     outputs.push_back({output.name, output.output});
     classes.push_back(model.classes(i));
   }
@@ -66,12 +65,14 @@ void run_predict(const ModelEventsOptions& options, const std::string& out) {
   std::vector<int64_t> events;
   for (const data::TableFile& file : model.files()) events.push_back(file.events);
   writer.number_events(events);
-  model.run([&](int64_t first, const std::vector<std::vector<float>>& values, const ModelEvents::Known&) {
-    for (size_t output = 0; output < values.size(); ++output) writer.write(places[output], first, values[output]);
-  });
+  const auto not_finite =
+      model.run([&](int64_t first, const std::vector<std::vector<float>>& values, const ModelEvents::Known&) {
+        for (size_t array = 0; array < written.size(); ++array) writer.write(array, first, values[written[array]]);
+      });
   writer.close();
   output_file.publish();
   log::info(fmt::format("{}: {} events by {}", out, model.events(), options.model));
+  need_finite(not_finite, model.events(), "predict", fmt::format("{} is written whole", out));
 }
 
 }  // namespace
@@ -79,6 +80,7 @@ void run_predict(const ModelEventsOptions& options, const std::string& out) {
 void add_predict_verb(CLI::App& app) {
   struct Options {
     ModelEventsOptions model;
+    std::vector<std::string> fields;
     std::string out;
   };
   auto options = std::make_shared<Options>();
@@ -93,23 +95,30 @@ void add_predict_verb(CLI::App& app) {
       ->required();
   verb->add_option("--out", options->out,
                    "HDF5 file to write (a path or s3://), with a data set for each output; event_numbers/file and /row "
-                   "say where each "
-                   "event comes from")
+                   "say where each event comes from; or NAME.parquet, with columns called so")
       ->required();
-  verb->add_option("--field", options->model.fields,
+  verb->add_option("--input", options->model.fields,
                    "INPUT=COLUMN, where the names differ, or INPUT=COLUMN,COLUMN,... to join columns (may be repeated)")
       ->type_size(1)
       ->allow_extra_args(false);
+  verb->add_option("--field", options->fields, "what --input was called")
+      ->type_size(1)
+      ->allow_extra_args(false)
+      ->group("");
   verb->add_option("--batch", options->model.batch, "events computed at once")->check(CLI::Range(1, 1 << 20));
   verb->add_option("--threads", options->model.threads, "batches side by side; 0: as many as there are processors")
       ->check(CLI::Range(0, 1024));
   verb->footer(
       "Examples:\n"
-      "  linac predict --model classifier.keras --data events.h5 --field hlf_input=HLF --out scores.h5\n"
+      "  linac predict --model classifier.keras --data events.h5 --input hlf_input=HLF --out scores.h5\n"
       "  linac predict --model runs/topology --data 'test/*.parquet' --out scores.h5\n"
       "A model that linac trained reads its columns with their scaling; another one the columns its inputs are "
       "called.");
-  verb->callback([options] { run_predict(options->model, options->out); });
+  verb->callback([options] {
+    std::vector<std::string>& fields = options->model.fields;
+    fields.insert(fields.end(), options->fields.begin(), options->fields.end());
+    run_predict(options->model, options->out);
+  });
 }
 
 }  // namespace linac::cli

@@ -26,6 +26,7 @@ void produce(const Production& production, const Primaries& primaries, ThreadPoo
   std::vector<std::string> inputs = primaries.files;
   inputs.push_back(production.source);
   storage::need_another_file(production.out, inputs, "out");
+  storage::need_ending(production.out, {".h5", ".hdf5"}, "out");
   const data::EventShape& shape = production.shape;
   const storage::Output out(production.out);
   std::vector<std::string> columns = production.columns;

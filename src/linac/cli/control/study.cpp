@@ -14,6 +14,7 @@
 #include "linac/cli/control/verbs.h"
 #include "linac/control/study/record.h"
 #include "linac/control/tune/point_json.h"
+#include "linac/io/storage/output.h"
 
 namespace linac::cli {
 namespace {
@@ -62,6 +63,7 @@ void run_tell(const StudyOptions& options) {
 void run_report(const StudyOptions& options) {
   if (options.trial != 0 && options.values.empty())
     throw user_error("[study] report: a trial's value has three words: TRIAL STEP VALUE, 7 10 0.31");
+  storage::need_ending(options.out, {".html", ".htm"}, "study");
   const auto place = opened(options);
   if (options.trial != 0) {
     fmt::print("{}\n", place->report(options.trial, options.step, number(options.values.at(0))).dump());

@@ -70,6 +70,13 @@ std::string describe_event(const TableFile& file, int64_t event) {
   return fmt::format("event {}{}", event, file.events < file.stored ? " of those selected" : "");
 }
 
+std::string describe_event(const std::vector<TableFile>& files, int64_t event) {
+  auto file = files.begin();
+  for (; file->events <= event; ++file) event -= file->events;
+  const bool selected = !file->made.empty() && file->events < file->stored;
+  return fmt::format("{}: event {}{}", file->url, file->first + event, selected ? " of those selected" : "");
+}
+
 std::string ColumnRequest::describe() const {
   std::vector<std::string> names;
   for (const JoinedColumn& part : joined) names.push_back(part.column);

@@ -69,6 +69,8 @@ struct TableFile {
 
 /// "event 12", of those selected where a transform selects: for messages.
 std::string describe_event(const TableFile& file, int64_t event);
+/// "a.parquet: event 12": of a set of these files, by its number in the set.
+std::string describe_event(const std::vector<TableFile>& files, int64_t event);
 
 /// One buffer a column, (events, shape...) in the order of the requests.
 struct TableBatch {

@@ -1,6 +1,9 @@
 #include "linac/io/storage/output.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
 
 #include "linac/base/base/error.h"
 #include "linac/io/net/http_client.h"
@@ -30,6 +33,13 @@ Output::Output(const std::string& name) : name_(name), path_(name) {
 
 void Output::publish() const {
   if (folder_) store_of(name_).put(name_, path_);
+}
+
+void need_ending(const std::string& name, std::initializer_list<std::string_view> endings, std::string_view where) {
+  const std::string ending = fs::path(name).extension().string();
+  if (ending.empty() || std::ranges::find(endings, ending) != endings.end()) return;
+  throw user_error(fmt::format("[{}] {}: no {} file is written here; give a name that ends in {}", where,
+                               net::without_secrets(name), ending, fmt::join(endings, " or ")));
 }
 
 bool exists(const std::string& name) {

@@ -2,6 +2,7 @@
 // A file that a user names as an output, by a path or by the URL of a store that is written to. One thread each.
 
 #include <filesystem>
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -24,6 +25,10 @@ class Output {
   std::string name_, path_;
   std::unique_ptr<TemporaryFolder> folder_;
 };
+
+/// User error "[where] NAME: ..." for a name that ends otherwise than in one of these, ".h5": the file would be another
+/// than it says. A name without an ending says nothing.
+void need_ending(const std::string& name, std::initializer_list<std::string_view> endings, std::string_view where);
 
 /// Whether there is such a file, by path or URL. Errors as of the store where that cannot be known.
 bool exists(const std::string& name);

@@ -5,18 +5,22 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "linac/model/graph/graph.h"
+#include "linac/model/graph/output_units.h"
 #include "linac/model/keras/archive.h"
 #include "linac/model/models/foreign_model.h"
+#include "linac/model/models/not_finite.h"
 
 namespace linac::models {
 
 class Predictor {
  public:
   explicit Predictor(const keras::KerasModel& model);
-  Predictor(const ForeignModel& model, graph::Parameters parameters);
+  /// `units`: of each output, which are brought to those of the files; empty: they are.
+  Predictor(const ForeignModel& model, graph::Parameters parameters, std::vector<graph::OutputUnits> units = {});
   Predictor(Predictor&&) noexcept;
   ~Predictor();
 
@@ -29,6 +33,8 @@ class Predictor {
   /// says it.
   std::vector<std::vector<float>> run(const std::vector<std::vector<float>>& values, int64_t events,
                                       std::vector<std::vector<uint8_t>>* masks = nullptr) const;
+  /// Of such a batch (not_finite.h).
+  std::optional<NotFinite> find_not_finite(const std::vector<std::vector<float>>& values, int64_t events) const;
 
  private:
   struct Parts;

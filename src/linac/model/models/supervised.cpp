@@ -382,6 +382,13 @@ Contribution Supervised::step(const graph::Parameters& parameters, const Labelle
   return contribution;
 }
 
+std::optional<NotFinite> Supervised::find_not_finite(const graph::Parameters& parameters, const LabelledEvents& batch,
+                                                     const RngKey& key) const {
+  RngKey dropout = key;
+  dropout.stream = Stream::kDropout;
+  return models::find_not_finite(graph(), parameters, batch.inputs, batch.events, dropout);
+}
+
 Supervised::Tested Supervised::test(const graph::Parameters& parameters, const LabelledEvents& batch,
                                     double event_weight) const {
   const at::NoGradGuard no_gradient;

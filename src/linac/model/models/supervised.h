@@ -5,6 +5,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "linac/model/models/contribution.h"
 #include "linac/model/models/foreign_model.h"
 #include "linac/model/models/metrics.h"
+#include "linac/model/models/not_finite.h"
 #include "linac/model/models/numerics.h"
 
 namespace linac::models {
@@ -80,6 +82,10 @@ class Supervised {
   /// `event_weight`: 1 / events of the global batch. The losses are shares of the global batch's. `ready` may be empty.
   Contribution step(const graph::Parameters& parameters, const LabelledEvents& batch, const RngKey& key,
                     double event_weight, const graph::GradientReady& ready = {}) const;
+
+  /// Of a step of such a batch and key (not_finite.h).
+  std::optional<NotFinite> find_not_finite(const graph::Parameters& parameters, const LabelledEvents& batch,
+                                           const RngKey& key) const;
 
   struct Tested {
     std::vector<float> measures;  // shares, as Contribution::losses

@@ -332,20 +332,24 @@ class Trainer {
     return rollbacks == 0 ? "" : " again after " + plural(rollbacks, "rollback");
   }
 
+  std::string advice_on_collapse() const {
+    return fmt::format("lower train.optimizer.lr{} set train.optimizer.global_clipnorm{}", keeps_good() ? " or" : ",",
+                       keeps_good() ? "" : ", or try train.collapse.action=rollback");
+  }
+
   void collapse(const StepResult& result) {
     const std::string what =
         result.health == Health::kEmpty ? "every generated image is empty" : "a loss or gradient is not finite";
-    const std::string where = fmt::format("epoch {}, step {}, {}", state_.epoch + 1, state_.step + 1, result.where);
+    const std::string where = fmt::format("epoch {}, step {}, {}{}{}", state_.epoch + 1, state_.step + 1, result.where,
+                                          result.cause.words.empty() ? "" : ": ", result.cause.words);
     const bool again = job_.train.collapse.action == "rollback" && state_.rollbacks < job_.train.collapse.rollbacks;
     if (!again) {
       const bool kept = record_->has_checkpoint();
       throw Error(
           ErrorCode::kNumeric,
-          fmt::format("[train] the training collapsed{}: {} ({}); {}. Lower train.optimizer.lr{} set "
-                      "train.optimizer.global_clipnorm{}",
-                      after_rollbacks(state_.rollbacks), what, where,
-                      kept ? "the checkpoints hold the state before" : "there is no checkpoint yet",
-                      keeps_good() ? " or" : ",", keeps_good() ? "" : ", or try train.collapse.action=rollback"));
+          fmt::format("[train] the training collapsed{}: {} ({}); {}; {}", after_rollbacks(state_.rollbacks), what,
+                      where, kept ? "the checkpoints hold the state before" : "there is no checkpoint yet",
+                      result.cause.advice.empty() ? advice_on_collapse() : result.cause.advice));
     }
     const int rollbacks = state_.rollbacks + 1;
     comm::Moment behind = moment_of(*good_);

@@ -13,6 +13,7 @@
 #include "linac/model/models/metrics.h"
 #include "linac/model/models/own_losses.h"
 #include "linac/train/trained/chosen_model.h"
+#include "linac/train/trained/target_units.h"
 
 namespace linac::trained {
 namespace {
@@ -131,6 +132,7 @@ CompiledJob with_compiled(job::Job given) {
   if (!fit.loss.empty() && !job.train.optimizer.name.empty()) return whole;
   const std::string file = model_of_job(job.model.as<job::KerasSettings>().file);
   const auto read = std::make_shared<KerasFile>(KerasFile{keras::read_keras(file)});
+  to_units_of_training(job, read->model);
   whole.file = read;
   const keras::KerasModel& model = read->model;
   if (fit.loss.empty()) {

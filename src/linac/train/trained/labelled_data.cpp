@@ -140,6 +140,17 @@ std::vector<data::ColumnRequest> target_columns(const job::Job& job, const graph
   return requests;
 }
 
+std::vector<bool> scaled_targets(const job::Job& job, const graph::Graph& model) {
+  const std::vector<std::string> names = names_of(model, model.outputs);
+  std::vector<bool> scaled(names.size());
+  size_t place = 0;
+  for (const job::DataColumn& setting : job.data.targets) {
+    if (!setting.name.empty()) place = static_cast<size_t>(std::ranges::find(names, setting.name) - names.begin());
+    if (place < scaled.size()) scaled[place++] = setting.scaling != "none";
+  }
+  return scaled;
+}
+
 std::vector<data::ColumnRequest> fit_columns(const job::Job& job, const graph::Graph& model, const Targets& targets) {
   auto columns = input_columns(job, model);
   for (data::ColumnRequest& target : target_columns(job, model, targets)) columns.push_back(std::move(target));

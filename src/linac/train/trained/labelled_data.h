@@ -29,6 +29,10 @@ using Targets = std::vector<models::Supervised::Target>;
 /// One request a target: data.targets by the output's name, or one after the other.
 std::vector<data::ColumnRequest> target_columns(const job::Job& job, const graph::Graph& model, const Targets& targets);
 
+/// Of each output, whether the job scales its target: the one of its name, or the next one. Names that the model does
+/// not have are another's to refuse.
+std::vector<bool> scaled_targets(const job::Job& job, const graph::Graph& model);
+
 /// All that a fit reads: input_columns(), target_columns() and, if the job names one, the weight of the events.
 std::vector<data::ColumnRequest> fit_columns(const job::Job& job, const graph::Graph& model, const Targets& targets);
 

@@ -18,7 +18,9 @@
 #include "linac/train/trained/checkpoint_files.h"
 #include "linac/train/trained/chosen_model.h"
 #include "linac/train/trained/gan_architecture.h"
+#include "linac/train/trained/labelled_data.h"
 #include "linac/train/trained/run_models.h"
+#include "linac/train/trained/target_units.h"
 #include "linac/train/trained/trained_model.h"
 
 namespace linac::trained {
@@ -102,14 +104,18 @@ void export_program(const std::filesystem::path& model, const std::filesystem::p
         fmt::format("[export] {} is PyTorch's, of which linac writes ONNX; name a file.onnx", model.string()));
   const auto notes = nlohmann::json::parse(models::ForeignModel::notes_in_torchscript(model), nullptr, false);
   const auto metadata = metadata_of(notes.is_object() ? notes : nlohmann::json::object());
-  if (pt2::is_program_file(model)) return onnx::write_onnx(pt2::ProgramFile(model), path, metadata);
+  // Of outputs of training units; how many there are the program says.
+  const std::vector<graph::OutputUnits> units = notes.is_object() && notes.contains("targets")
+                                                    ? units_of(columns_from_json(notes["targets"]))
+                                                    : std::vector<graph::OutputUnits>();
+  if (pt2::is_program_file(model)) return onnx::write_onnx(pt2::ProgramFile(model), path, metadata, units);
   if (!notes.is_object() || !notes.contains("job")) {
     throw user_error(
         fmt::format("[export] {}: was not trained by linac, so the shapes of its inputs are not known; "
                     "torch.onnx.export is told them, and torch.export writes them into a .pt2",
                     model.string()));
   }
-  onnx::write_onnx(open_script(model, notes).program().value(), path, metadata);
+  onnx::write_onnx(open_script(model, notes).program().value(), path, metadata, units);
 }
 
 GeneratorModel from_keras(const std::filesystem::path& path) {
@@ -253,6 +259,8 @@ void export_keras_model(const std::filesystem::path& named, const std::filesyste
   if (models::ForeignModel::is_torchscript(model)) return export_program(model, path, format);
   keras::KerasModel keras = keras::read_keras(model);
   close_sizes(keras);
+  const size_t outputs = keras.graph.outputs.size();
+  keras.graph = graph::in_units_of_files(std::move(keras.graph), units_in(keras.extra, outputs));
   if (format == FileFormat::kOnnx && graph::has_open_sizes(keras.graph)) say_sizes(keras, model);
   write_network(keras.graph, keras.weights, keras.extra, path, format);
 }

@@ -66,7 +66,8 @@ std::string advice_on_run(const fs::path& run) {
   if (const auto names = names_in(run / "models"); !names.empty())
     return fmt::format("its folder models has {}: weights for the code that made them", fmt::join(names, ", "));
   if (fs::exists(run / "job.yaml") && collapsed(run))
-    return "its training collapsed before it left one; train anew with a lower train.optimizer.lr and another --out";
+    return "its training collapsed before it left one; its run.json says why: mend that and train anew with another "
+           "--out";
   if (fs::is_directory(run / "trials")) {
     return fmt::format("it is a study; `linac study best {}` names its best trial, whose folder in {} is that of a run",
                        shell_word(run.string()), (run / "trials").string());

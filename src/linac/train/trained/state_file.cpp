@@ -18,6 +18,7 @@
 #include "linac/train/trained/model_file.h"
 #include "linac/train/trained/network.h"
 #include "linac/train/trained/run_models.h"
+#include "linac/train/trained/target_units.h"
 #include "linac/train/trained/trained_model.h"
 
 namespace linac::trained {
@@ -83,11 +84,13 @@ keras::KerasModel keras_of(const fs::path& run, const std::optional<fs::path>& l
   keras::KerasModel model;
   if (left) {
     model = keras::read_keras(*left);
+    to_units_of_training(job, model);
     close_sizes(model);
     if (fits(model.graph, state)) return model;
   }
   if (job.model.is<job::KerasSettings>()) {
     model = keras::read_keras(file_of_job(run, job.model.as<job::KerasSettings>().file));
+    to_units_of_training(job, model);
     const auto losses = models::losses_of_outputs(model.graph, job.train.fit.loss);
     model.graph = models::with_outputs(model.graph, models::used_outputs(losses));
   } else {
@@ -101,12 +104,14 @@ keras::KerasModel keras_of(const fs::path& run, const std::optional<fs::path>& l
 fs::path write_keras_state(const keras::KerasModel& model, const weights::TensorFile& state, const job::Job& job,
                            const fs::path& folder) {
   const graph::Graph& graph = model.graph;
+  const nlohmann::json notes = notes_of(state, model.extra, job);
+  const graph::Graph written = graph::in_units_of_files(graph, units_in(notes, graph.outputs.size()));
   const Network network = network_of(state, graph, graph::Parameters::of(graph), job);
   keras::Training training{.compile = model.compile, .optimizer = {}};
   if (keras_optimizer(job.train.optimizer) && !model.compile.is_null())
-    training.optimizer = keras_optimizer_variables(job.train.optimizer, graph, keras::written_order(graph), network);
-  keras::write_keras(graph, graph::to_weight_values(graph, network.parameters), folder / "model.keras",
-                     notes_of(state, model.extra, job), training);
+    training.optimizer = keras_optimizer_variables(job.train.optimizer, graph, keras::written_order(written), network);
+  keras::write_keras(written, graph::to_weight_values(graph, network.parameters), folder / "model.keras", notes,
+                     training);
   return folder / "model.keras";
 }
 

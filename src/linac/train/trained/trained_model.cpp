@@ -14,6 +14,7 @@
 #include "linac/train/trained/labelled_data.h"
 #include "linac/train/trained/open_inputs.h"
 #include "linac/train/trained/run_models.h"
+#include "linac/train/trained/target_units.h"
 
 namespace linac::trained {
 namespace {
@@ -42,10 +43,15 @@ job::Job job_in(const nlohmann::json& notes, const std::filesystem::path& file) 
   return job::parse_job(notes["job"].get<std::string>(), file.string(), {});
 }
 
+std::vector<graph::OutputUnits> units_of_model(const models::ForeignModel& model, const nlohmann::json& notes) {
+  return units_in(notes, model.graph().outputs.size());
+}
+
 TrainedModel torchscript(const std::filesystem::path& file) {
   const auto notes = nlohmann::json::parse(models::ForeignModel::notes_in_torchscript(file), nullptr, false);
   const auto model = open_script(file, notes);
-  return {std::make_unique<const models::Predictor>(model, model.parameters()), notes, model.graph(), {}};
+  return {std::make_unique<const models::Predictor>(model, model.parameters(), units_of_model(model, notes)), notes,
+          model.graph(), {}};
 }
 
 TrainedModel plugin(const std::filesystem::path& file) {
@@ -62,7 +68,9 @@ TrainedModel plugin(const std::filesystem::path& file) {
       std::copy(values.begin(), values.end(), parameters.values(slot.name).begin());
     }
   }
-  return {std::make_unique<const models::Predictor>(model, std::move(parameters)), weights.meta, model.graph(), {}};
+  auto units = units_of_model(model, weights.meta);
+  return {std::make_unique<const models::Predictor>(model, std::move(parameters), std::move(units)), weights.meta,
+          model.graph(), {}};
 }
 
 }  // namespace
@@ -91,6 +99,8 @@ TrainedModel load_trained(const std::filesystem::path& model, const FindShapes& 
   if (file.extension() == ".safetensors") return plugin(file);
   keras::KerasModel keras = keras::read_keras(file);
   close_sizes(keras, find);
+  const size_t outputs = keras.graph.outputs.size();
+  keras.graph = graph::in_units_of_files(std::move(keras.graph), units_in(keras.extra, outputs));
   auto network = std::make_unique<const models::Predictor>(keras);
   return {std::move(network), std::move(keras.extra), std::move(keras.graph), std::move(keras.compile)};
 }

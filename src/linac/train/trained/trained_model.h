@@ -14,6 +14,7 @@
 namespace linac::trained {
 
 struct TrainedModel {
+  /// Its outputs are in the units of the files that it was trained on.
   std::unique_ptr<const models::Predictor> network;
   /// {"job", "inputs", "targets", "classes"} where linac trained it (labelled_data.h), so that nobody has to say which
   /// columns it reads; null otherwise.

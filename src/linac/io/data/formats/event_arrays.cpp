@@ -11,6 +11,7 @@
 
 #include "linac/base/base/atomic_file.h"
 #include "linac/base/base/error.h"
+#include "linac/io/data/formats/event_arrays_file.h"
 #include "linac/io/data/formats/hdf5_events.h"
 #include "linac/io/hdf5/handle.h"
 
@@ -168,9 +169,11 @@ bool EventArrays::holds_booleans(size_t i) const {
   return file_->array(i).booleans;
 }
 
-class EventArraysWriter::File {
+namespace {
+
+class Hdf5Arrays : public EventArraysFile {
  public:
-  File(const std::filesystem::path& path, const std::vector<EventArrayShape>& arrays, int64_t events)
+  Hdf5Arrays(const std::filesystem::path& path, const std::vector<EventArrayShape>& arrays, int64_t events)
       : path_(path), part_(path.string() + fmt::format(".tmp.{}", ::getpid())) {
     const hdf5::Lock lock;
     file_ = Handle(H5Fcreate(part_.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT), H5Fclose);
@@ -183,26 +186,26 @@ class EventArraysWriter::File {
     }
   }
 
-  ~File() {
+  ~Hdf5Arrays() override {
     const hdf5::Lock lock;
     arrays_.clear();
     file_.close();
     if (!in_place_) ::unlink(part_.c_str());
   }
 
-  void set_attribute(const std::string& name, const std::string& text) {
+  void set_attribute(const std::string& name, const std::string& text) override {
     const hdf5::Lock lock;
     need(hdf5::write_text(file_.get(), name, text), "attribute " + name + " cannot be written");
   }
 
-  void set_attribute(size_t i, const std::string& name, const std::vector<std::string>& texts) {
+  void set_attribute(size_t i, const std::string& name, const std::vector<std::string>& texts) override {
     const hdf5::Lock lock;
     const Array& array = arrays_.at(i);
     need(hdf5::write_texts(array.dataset.get(), name, texts),
          fmt::format("attribute {} of '{}' cannot be written", name, array.name));
   }
 
-  void number_events(std::span<const int64_t> events) {
+  void number_events(std::span<const int64_t> events) override {
     const hdf5::Lock lock;
     const Handle group(H5Gcreate2(file_.get(), kEventNumbers, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), H5Gclose);
     need(static_cast<bool>(group), fmt::format("the group {} cannot be made", kEventNumbers));
@@ -224,7 +227,7 @@ class EventArraysWriter::File {
     }
   }
 
-  void write(size_t i, int64_t first, std::span<const float> values) {
+  void write(size_t i, int64_t first, std::span<const float> values) override {
     const Array& to = arrays_.at(i);
     const int64_t count = static_cast<int64_t>(values.size()) / to.event_size();
     LINAC_CHECK(count * to.event_size() == static_cast<int64_t>(values.size()));
@@ -232,7 +235,7 @@ class EventArraysWriter::File {
     need(write_events(to, first, count, values.data()), "'" + to.name + "' cannot be written");
   }
 
-  void close() {
+  void close() override {
     const hdf5::Lock lock;
     arrays_.clear();
     need(file_.close() >= 0, "cannot be completed");
@@ -262,9 +265,17 @@ class EventArraysWriter::File {
   bool in_place_ = false;
 };
 
+}  // namespace
+
+std::unique_ptr<EventArraysFile> open_hdf5_arrays(const std::filesystem::path& path,
+                                                  const std::vector<EventArrayShape>& arrays, int64_t events) {
+  return std::make_unique<Hdf5Arrays>(path, arrays, events);
+}
+
 EventArraysWriter::EventArraysWriter(const std::filesystem::path& path, const std::vector<EventArrayShape>& arrays,
                                      int64_t events)
-    : file_(std::make_unique<File>(path, arrays, events)) {}
+    : file_(path.extension() == ".parquet" ? open_parquet_arrays(path, arrays, events)
+                                           : open_hdf5_arrays(path, arrays, events)) {}
 
 EventArraysWriter::~EventArraysWriter() = default;
 

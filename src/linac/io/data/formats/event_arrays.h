@@ -1,6 +1,7 @@
 #pragma once
-// Named arrays of numbers in one HDF5 file, each [events, ...]: what any model reads and writes. Values are float32 in
-// memory, any number type in the file. A reader may be used from several threads, a writer from one.
+// Named arrays of numbers in one file, each [events, ...]: what any model reads, of HDF5, and writes, as HDF5 or
+// Parquet. Values are float32 in memory, any number type in the file. A reader may be used from several threads, a
+// writer from one.
 
 #include <filesystem>
 #include <memory>
@@ -49,9 +50,13 @@ struct EventArrayShape {
   std::vector<int64_t> shape;  // without the axis of the events
 };
 
+class EventArraysFile;
+
 class EventArraysWriter {
  public:
-  /// Arrays of `events` events each. Environment error when the file cannot be made.
+  /// Arrays of `events` events each. A path that ends in .parquet is a Parquet file, with a row an event, where texts
+  /// about the file are its metadata and those about array i the entry "NAME/..." there, a list as JSON; its numbers of
+  /// events are the columns "file" and "row". Others are HDF5. Environment error when the file cannot be made.
   EventArraysWriter(const std::filesystem::path& path, const std::vector<EventArrayShape>& arrays, int64_t events);
   /// Without close() nothing is left of the file.
   ~EventArraysWriter();
@@ -65,14 +70,14 @@ class EventArraysWriter {
   /// Where each event comes from: the group "event_numbers" with the data sets "file", the place of its file among
   /// these, and "row", its row in it from 0 on. `events`: how many each file has, all of them in order.
   void number_events(std::span<const int64_t> events);
-  /// Values of array i for the events from `first` on.
+  /// Values of array i for the events from `first` on. Of Parquet in the order of the events: all arrays have their
+  /// values of some before those of the next come.
   void write(size_t i, int64_t first, std::span<const float> values);
   /// Completes the file and puts it in its place, over a former one. Environment error when that fails.
   void close();
 
  private:
-  class File;
-  std::unique_ptr<File> file_;
+  std::unique_ptr<EventArraysFile> file_;
 };
 
 }  // namespace linac::data

@@ -6,6 +6,7 @@
 
 #include "linac/base/base/error.h"
 #include "linac/base/base/temporary_folder.h"
+#include "linac/io/data/event_table.h"
 
 namespace linac::data {
 namespace {
@@ -67,8 +68,32 @@ TEST_F(EventArraysTest, KnowWhereEventsComeFrom) {
   EXPECT_EQ(numbers.read(1, 70'001, 2), (std::vector<float>{69'999, 0}));
 }
 
+TEST_F(EventArraysTest, AreRowsOfParquet) {
+  const auto path = folder_ / "arrays.parquet";
+  EventArraysWriter writer(path, {{"x", {2, 2}}, {"y", {1}}}, 3);
+  writer.set_attribute("source", "a test");
+  writer.set_attribute(1, "classes", {"a", "b"});
+  writer.number_events(std::vector<int64_t>{0, 1, 2});
+  writer.write(0, 0, std::vector<float>{1, 2, 3, 4, 5, 6, 7, 8});
+  writer.write(1, 0, std::vector<float>{10, 20});
+  writer.write(1, 2, std::vector<float>{30});
+  writer.write(0, 2, std::vector<float>{9, 10, 11, 12});
+  writer.close();
+  const auto table = EventTable::open(
+      {path.string()}, {{"x", {2, 2}, {}, {}}, {"y", {}, {}, {}}, {"file", {}, {}, {}}, {"row", {}, {}, {}}});
+  TableBatch batch;
+  table->read(std::vector<int64_t>{0, 1, 2}, batch);
+  EXPECT_EQ(batch.columns[0], (std::vector<float>{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}));
+  EXPECT_EQ(batch.columns[1], (std::vector<float>{10, 20, 30}));
+  EXPECT_EQ(batch.columns[2], (std::vector<float>{1, 2, 2}));
+  EXPECT_EQ(batch.columns[3], (std::vector<float>{0, 0, 1}));
+  EventArraysWriter other(folder_ / "other.parquet", {{"row", {}}}, 1);
+  EXPECT_THROW(other.number_events(std::vector<int64_t>{1}), Error) << "two columns of one name";
+}
+
 TEST_F(EventArraysTest, LeaveNothingWithoutClose) {
   { const EventArraysWriter writer(folder_ / "part.h5", {{"x", {}}}, 3); }
+  { const EventArraysWriter writer(folder_ / "part.parquet", {{"x", {}}}, 3); }
   EXPECT_TRUE(std::filesystem::is_empty(folder_.path()));
 }
 

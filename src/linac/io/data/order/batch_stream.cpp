@@ -152,6 +152,24 @@ Position BatchStream<Set>::position_of(uint64_t ticket) const {
   return {static_cast<uint32_t>(start_.epoch + step / steps), static_cast<uint32_t>(step % steps)};
 }
 
+// In the epoch's order, of the first event of a replica's batch.
+template <class Set>
+int64_t BatchStream<Set>::place_of(Position position, size_t replica) const {
+  return (static_cast<int64_t>(position.step) * options_.replicas + options_.owned[replica]) * options_.batch;
+}
+
+template <class Set>
+EventOfFile BatchStream<Set>::event_of(Position position, size_t replica, int64_t i) {
+  const Order order = order_of(position.epoch);
+  const int64_t place = place_of(position, replica) + i;
+  if constexpr (kHasWindows<Set>) {
+    order->window_of(place);
+    return order->slice(place, 1).front();
+  } else {
+    return {.file = 0, .event = order->at(static_cast<size_t>(place))};
+  }
+}
+
 template <class Set>
 typename BatchStream<Set>::Step BatchStream<Set>::read_step(Position position) {
   const Order order = order_of(position.epoch);
@@ -166,8 +184,7 @@ typename BatchStream<Set>::Step BatchStream<Set>::read_step(Position position) {
       for (const uint32_t file : order->files(window)) step.files.push_back(file);
   }
   for (size_t i = 0; i < options_.owned.size(); ++i) {
-    const int64_t slice = static_cast<int64_t>(position.step) * options_.replicas + options_.owned[i];
-    const int64_t begin = slice * options_.batch;
+    const int64_t begin = place_of(position, i);
     if constexpr (kHasWindows<Set>) {
       set_->read(order->slice(begin, options_.batch), step.replicas[i]);
     } else {

@@ -73,6 +73,9 @@ class BatchStream {
   /// epoch comes the next. What a reading thread threw for this step is thrown here, now and on every later call.
   Step next();
   int64_t steps_per_epoch() const { return options_.steps_per_epoch; }
+  /// Which event stands at place `i` of the batch of Options::owned[replica] in a step that next() has given; without
+  /// windows by its number in the set, as one of file 0.
+  EventOfFile event_of(Position position, size_t replica, int64_t i);
   /// Steps that are read ahead by now.
   int depth() const;
 
@@ -86,6 +89,7 @@ class BatchStream {
   void work();
   void deepen();
   Position position_of(uint64_t ticket) const;
+  int64_t place_of(Position position, size_t replica) const;
   Step read_step(Position position);
   Order order_of(uint32_t epoch);
   Order drawn_order(uint32_t epoch) const;

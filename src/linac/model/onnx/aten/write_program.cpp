@@ -86,8 +86,8 @@ using NumbersOf = std::function<pt2::Numbers(const pt2::ProgramInput&)>;
 
 class Writer {
  public:
-  Writer(const pt2::Program& program, NumbersOf numbers_of)
-      : program_(program), numbers_of_(std::move(numbers_of)), emit_("program") {}
+  Writer(const pt2::Program& program, NumbersOf numbers_of, const std::vector<graph::OutputUnits>& units)
+      : program_(program), numbers_of_(std::move(numbers_of)), units_(units), emit_("program") {}
 
   Model write() {
     for (const pt2::ProgramInput& input : program_.inputs) read(input);
@@ -160,6 +160,12 @@ class Writer {
     return event;
   }
 
+  std::string in_units(const graph::OutputUnits& units, const std::string& x) {
+    const Shape shape{static_cast<int64_t>(units.scale.size())};
+    emit_.begin("units");
+    return emit_.op("Add", {emit_.op("Mul", {x, emit_.floats(shape, units.scale)}), emit_.floats(shape, units.offset)});
+  }
+
   Model finish() {
     std::vector<std::string> wanted;
     for (const pt2::ProgramOutput& output : program_.outputs)
@@ -172,12 +178,14 @@ class Writer {
         throw user_error(fmt::format("[export] output '{}' is no tensor that ONNX has", wanted[i]));
       names.push_back(wanted.size() == 1 ? "output" : fmt::format("output_{}", i));
       values.push_back({found->second.name, event_shape(wanted[i], found->second.shape), found->second.type});
+      if (i < units_.size() && !units_[i].empty()) values.back().name = in_units(units_[i], values.back().name);
     }
     return emit_.finish(names, values);
   }
 
   const pt2::Program& program_;
   const NumbersOf numbers_of_;
+  const std::vector<graph::OutputUnits>& units_;
   Emitter emit_;
   aten::Values values_;
   std::set<std::string> views_;  // and of what there are views
@@ -185,24 +193,29 @@ class Writer {
 
 }  // namespace
 
-Model to_onnx(const pt2::ProgramFile& file, Metadata metadata) {
-  Model model = Writer(file.program(), [&](const auto& input) { return file.numbers(input); }).write();
+Model to_onnx(const pt2::ProgramFile& file, Metadata metadata, const std::vector<graph::OutputUnits>& units) {
+  Model model = Writer(
+                    file.program(), [&](const auto& input) { return file.numbers(input); }, units)
+                    .write();
   model.metadata = std::move(metadata);
   return model;
 }
 
-Model to_onnx(const pt2::WeightedProgram& program, Metadata metadata) {
-  Model model = Writer(program.program, [&](const auto& input) { return program.weights.at(input.name); }).write();
+Model to_onnx(const pt2::WeightedProgram& program, Metadata metadata, const std::vector<graph::OutputUnits>& units) {
+  const auto numbers_of = [&](const auto& input) { return program.weights.at(input.name); };
+  Model model = Writer(program.program, numbers_of, units).write();
   model.metadata = std::move(metadata);
   return model;
 }
 
-void write_onnx(const pt2::ProgramFile& file, const std::filesystem::path& path, const Metadata& metadata) {
-  write_file_atomically(path, encode(to_onnx(file, metadata)));
+void write_onnx(const pt2::ProgramFile& file, const std::filesystem::path& path, const Metadata& metadata,
+                const std::vector<graph::OutputUnits>& units) {
+  write_file_atomically(path, encode(to_onnx(file, metadata, units)));
 }
 
-void write_onnx(const pt2::WeightedProgram& program, const std::filesystem::path& path, const Metadata& metadata) {
-  write_file_atomically(path, encode(to_onnx(program, metadata)));
+void write_onnx(const pt2::WeightedProgram& program, const std::filesystem::path& path, const Metadata& metadata,
+                const std::vector<graph::OutputUnits>& units) {
+  write_file_atomically(path, encode(to_onnx(program, metadata, units)));
 }
 
 }  // namespace linac::onnx

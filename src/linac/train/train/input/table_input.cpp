@@ -234,10 +234,23 @@ void TableInput::seek(const TrainState& state, const std::vector<int>& owned) {
 }
 
 std::vector<data::TableBatch> TableInput::next() {
-  if (!windowed_stream_) return stream_->next().replicas;
+  if (!windowed_stream_) {
+    data::BatchStream<data::EventTable>::Step step = stream_->next();
+    position_ = step.position;
+    return std::move(step.replicas);
+  }
   data::BatchStream<data::WindowedTable>::Step step = windowed_stream_->next();
+  position_ = step.position;
   place_ = InputPlace{seed_, step.position.epoch, step.window};
   return std::move(step.replicas);
+}
+
+std::string TableInput::describe_event(size_t replica, int64_t i) {
+  if (windowed_stream_) {
+    const data::EventOfFile event = windowed_stream_->event_of(position_, replica, i);
+    return fmt::format("{}: event {}", windowed_->files().at(event.file).url, event.event);
+  }
+  return data::describe_event(train_->files(), stream_->event_of(position_, replica, i).event);
 }
 
 }  // namespace linac::train

@@ -55,6 +55,8 @@ class TableInput {
   void seek(const TrainState& state, const std::vector<int>& owned);
   /// The next step's batch of each owned replica. After seek().
   std::vector<data::TableBatch> next();
+  /// "a.parquet: event 17": at place `i` of the last next()'s batch of owned replica `replica`.
+  std::string describe_event(size_t replica, int64_t i);
   /// BatchStream::depth(), after seek().
   int batches_ahead() const { return windowed_stream_ ? windowed_stream_->depth() : stream_->depth(); }
   /// Of the last next(); nothing without windows.
@@ -72,7 +74,8 @@ class TableInput {
   std::shared_ptr<const data::EventTable> train_, test_;  // test_: may be null
   std::optional<data::BatchStream<data::EventTable>> stream_;
   std::optional<data::BatchStream<data::WindowedTable>> windowed_stream_;
-  uint64_t seed_ = 0;  // of the stream's order
+  uint64_t seed_ = 0;        // of the stream's order
+  data::Position position_;  // of the last next()
   std::optional<InputPlace> place_;
 };
 

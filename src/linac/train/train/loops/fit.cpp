@@ -1,6 +1,13 @@
 #include "linac/train/train/loops/fit.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+
 #include "linac/base/base/log.h"
+#include "linac/train/train/agreement.h"
 #include "linac/train/train/loops/fit_evaluation.h"
 #include "linac/train/trained/labelled_data.h"
 
@@ -20,6 +27,17 @@ void add(models::Contribution& sum, const models::Contribution& part, float shar
   add_to(sum.statistics, part.statistics, share);
   add_to(sum.losses, part.losses, 1);
   sum.finite = sum.finite && part.finite;
+}
+
+// Lanes of a stream: each slice has room for the nodes of a graph (nn adds the node's index).
+RngKey key_of_slice(RngKey key, int64_t slice) {
+  constexpr uint32_t kLanesPerSlice = 1 << 16;
+  key.lane = static_cast<uint32_t>(slice) * kLanesPerSlice;
+  return key;
+}
+
+bool all_finite(std::span<const float> values) {
+  return std::ranges::all_of(values, [](float value) { return std::isfinite(value); });
 }
 
 }  // namespace
@@ -63,14 +81,11 @@ void FitLoop::seek(const TrainState& state) {
 
 models::Contribution FitLoop::contribution(const TrainState& state, const data::TableBatch& batch, int replica,
                                            const graph::GradientReady& ready) const {
-  // Lanes of a stream: each slice has room for the nodes of a graph (nn adds the node's index).
-  constexpr uint32_t kLanesPerSlice = 1 << 16;
   const double event_weight = 1.0 / static_cast<double>(job_.train.batch * job_.train.replicas);
   const int64_t slices = job_.train.accumulate, events = job_.train.batch / slices;
   models::Contribution sum;
   for (int64_t i = 0; i < slices; ++i) {
-    RngKey key = update_.key(state, replica);
-    key.lane = static_cast<uint32_t>(i) * kLanesPerSlice;
+    const RngKey key = key_of_slice(update_.key(state, replica), i);
     models::Contribution part =
         model_.step(state.networks[kModel].parameters, trained::slice(model_, batch, i * events, events), key,
                     event_weight, slices == 1 ? ready : graph::GradientReady{});
@@ -80,6 +95,62 @@ models::Contribution FitLoop::contribution(const TrainState& state, const data::
   return sum;
 }
 
+std::string FitLoop::broken_part(const models::Contribution& contribution, const Network& network) const {
+  if (contribution.finite) return "";
+  for (size_t i = 0; i < contribution.losses.size(); ++i)
+    if (!std::isfinite(contribution.losses[i])) return fmt::format("'{}'", model_.measures().at(i));
+  for (const graph::Slot& slot : network.parameters.trainable_layout.slots) {
+    if (contribution.gradient.empty()) break;  // it stayed on a GPU
+    const auto offset = static_cast<size_t>(slot.offset), size = static_cast<size_t>(slot.size);
+    if (!all_finite(std::span(contribution.gradient).subspan(offset, size)))
+      return fmt::format("the gradient of '{}'", slot.name);
+  }
+  return all_finite(contribution.statistics) ? "the gradient" : "a statistic of the batch";
+}
+
+// Computes the replicas that are not finite once more, layer by layer. Collective: all workers say the same.
+StepResult::Cause FitLoop::cause_of(const TrainState& state, const std::vector<data::TableBatch>& batches,
+                                    const std::vector<std::string>& broken) {
+  nlohmann::json mine{{"events", 0}, {"layer", ""}, {"first", ""}, {"reason", ""}, {"advice", ""}, {"part", ""}};
+  const int64_t events = job_.train.batch / job_.train.accumulate;
+  for (size_t i = 0; i < broken.size(); ++i) {
+    if (broken[i].empty()) continue;
+    if (mine["part"] == "") mine["part"] = broken[i];
+    for (int64_t slice = 0; slice < job_.train.accumulate; ++slice) {
+      const auto found = model_.find_not_finite(state.networks[kModel].parameters,
+                                                trained::slice(model_.graph(), batches[i], slice * events, events),
+                                                key_of_slice(update_.key(state, update_.owned()[i]), slice));
+      if (!found) continue;
+      mine["events"] = mine["events"].get<size_t>() + found->events.size();
+      if (mine["layer"] != "") continue;
+      mine["layer"] = found->layer;
+      mine["first"] = input_.describe_event(i, slice * events + found->events.front());
+      mine["reason"] = models::reason_of(*found);
+      mine["advice"] = models::advice_for_training(*found);
+    }
+  }
+  std::string all =
+      nlohmann::json(update_.group().gather_text(mine.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)))
+          .dump();
+  broadcast_bytes(update_.group(), all, 0);
+  size_t count = 0;
+  nlohmann::json told;  // of the first worker that knows a layer, or else a part
+  for (const nlohmann::json& text : nlohmann::json::parse(all)) {
+    const auto one = nlohmann::json::parse(text.get<std::string>());
+    count += one.at("events").get<size_t>();
+    if (told.is_null() || (told["layer"] == "" && (one["layer"] != "" || told["part"] == ""))) told = one;
+  }
+  if (told["layer"] == "")
+    return {.words = foreign_ ? ""
+                              : fmt::format("the outputs of all events are finite, {} is not",
+                                            told["part"].get<std::string>()),
+            .advice = ""};
+  return {.words = fmt::format("{} gives NaN or Inf for {} of the step's {} events, first for {}: {}",
+                               told["layer"].get<std::string>(), count, job_.train.batch * job_.train.replicas,
+                               told["first"].get<std::string>(), told["reason"].get<std::string>()),
+          .advice = told["advice"]};
+}
+
 StepResult FitLoop::step(TrainState& state, double learning_rate, StopWish wish, const Arrive& arrive) {
   std::vector<data::TableBatch> batches;
   {
@@ -87,12 +158,16 @@ StepResult FitLoop::step(TrainState& state, double learning_rate, StopWish wish,
     batches = input_.next();
   }
   StepResult result;
+  std::vector<std::string> broken(batches.size());
   update_.run(
       "", model_.measures(), state, kModel, learning_rate,
       [&](size_t i, const graph::GradientReady& ready) {
-        return contribution(state, batches[i], update_.owned()[i], ready);
+        models::Contribution made = contribution(state, batches[i], update_.owned()[i], ready);
+        broken[i] = broken_part(made, state.networks[kModel]);
+        return made;
       },
       wish, result, {}, arrive);
+  if (result.health == Health::kNotFinite) result.cause = cause_of(state, batches, broken);
   return result;
 }
 

@@ -11,6 +11,7 @@
 #include "linac/train/train/loops/fit.h"
 #include "linac/train/train/monitor.h"
 #include "linac/train/trained/labelled_data.h"
+#include "linac/train/trained/target_units.h"
 
 namespace linac::train {
 namespace {
@@ -49,11 +50,19 @@ void warn_of_hidden_values(const data::EventTable& table, const graph::Graph& gr
 
 std::vector<data::ColumnRequest> FitLoop::columns_read() const {
   need_known_measures();  // before files are opened
-  return labelled_columns(job_, model_);
+  std::vector<data::ColumnRequest> columns = labelled_columns(job_, model_);
+  std::vector<std::string> losses;
+  for (const models::Supervised::Target& target : model_.targets()) losses.push_back(model_.losses()[target.output]);
+  trained::need_value_losses(targets_among(columns), losses, job_.train.fit.from_logits);
+  return columns;
 }
 
 std::vector<data::ColumnRequest> FitLoop::targets() const {
-  const auto first = input_.train().columns().begin() + static_cast<int64_t>(model_.graph().inputs.size());
+  return targets_among(input_.train().columns());
+}
+
+std::vector<data::ColumnRequest> FitLoop::targets_among(const std::vector<data::ColumnRequest>& columns) const {
+  const auto first = columns.begin() + static_cast<int64_t>(model_.graph().inputs.size());
   return {first, first + static_cast<int64_t>(model_.targets().size())};
 }
 

@@ -13,6 +13,7 @@
 #include "linac/train/trained/job_transform.h"
 #include "linac/train/trained/labelled_data.h"
 #include "linac/train/trained/open_inputs.h"
+#include "linac/train/trained/target_units.h"
 
 namespace linac::train {
 namespace {
@@ -94,7 +95,10 @@ FitStart keras_start(const job::Job& job, const trained::KerasFile* read) {
   FitStart start{.settings = settings_of(job.train.fit)};
   start.keras_file = trained::model_of_job(job.model.as<job::KerasSettings>().file);
   trained::KerasFile own;
-  if (read == nullptr) own.model = keras::read_keras(start.keras_file);
+  if (read == nullptr) {
+    own.model = keras::read_keras(start.keras_file);
+    trained::to_units_of_training(job, own.model);
+  }
   const trained::KerasFile& file = read == nullptr ? own : *read;
   start.parameters = graph::from_weight_values(file.model.graph, file.model.weights);
   start.order = file.model.order;

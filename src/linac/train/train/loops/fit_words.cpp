@@ -16,6 +16,7 @@
 #include "linac/train/train/record/record.h"
 #include "linac/train/trained/compiled_job.h"
 #include "linac/train/trained/labelled_data.h"
+#include "linac/train/trained/target_units.h"
 #include "linac/train/trained/trained_model.h"
 
 namespace linac::train {
@@ -149,16 +150,17 @@ std::filesystem::path FitLoop::save_keras(const Network& network, const nlohmann
                                           const std::filesystem::path& folder) const {
   const std::vector<size_t> used = models::used_outputs(model_.losses());
   const graph::Graph graph = models::with_outputs(model_.graph(), used);
+  const graph::Graph written = graph::in_units_of_files(graph, trained::units_in(notes, used.size()));
   keras::Training training;
   if (std::ranges::any_of(used, [&](size_t output) { return job::has_target(model_.losses()[output]); })) {
     const keras::Compilation compiled = compilation(used);
-    training.compile = keras::compile_config(compiled, graph);
+    training.compile = keras::compile_config(compiled, written);
     if (compiled.optimizer) {
       training.optimizer =
-          trained::keras_optimizer_variables(job_.train.optimizer, graph, keras::written_order(graph), network);
+          trained::keras_optimizer_variables(job_.train.optimizer, graph, keras::written_order(written), network);
     }
   }
-  keras::write_keras(graph, graph::to_weight_values(graph, network.parameters), folder / "model.keras", notes,
+  keras::write_keras(written, graph::to_weight_values(graph, network.parameters), folder / "model.keras", notes,
                      training);
   return folder / "model.keras";
 }

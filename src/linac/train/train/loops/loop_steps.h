@@ -24,6 +24,10 @@ enum class StopWish { kNone, kLeave, kStop };
 struct StepResult {
   Health health = Health::kGood;
   std::string where;  // the phase that failed
+  /// Of a step that is not finite: with which layer and event it began and what to do, as far as that is known.
+  struct Cause {
+    std::string words, advice;
+  } cause = {};
   Measures losses;
   bool stop_requested = false;    // some worker wishes that all stop
   int leaving = 0;                // workers that wish to leave
