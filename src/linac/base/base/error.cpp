@@ -4,6 +4,24 @@
 #include <cstdlib>
 
 namespace linac {
+namespace {
+
+bool is_inside_character(char byte) {
+  return (static_cast<unsigned char>(byte) & 0xC0U) == 0x80U;
+}
+
+std::string bounded(const std::string& message) {
+  if (message.size() <= Error::kMessageBytesMax) return message;
+  size_t head = Error::kMessageBytesMax * 3 / 4, tail = message.size() - Error::kMessageBytesMax / 4;
+  while (head > 0 && is_inside_character(message[head])) --head;
+  while (tail < message.size() && is_inside_character(message[tail])) ++tail;
+  return message.substr(0, head) + " [... " + std::to_string(tail - head) + " bytes left out ...] " +
+         message.substr(tail);
+}
+
+}  // namespace
+
+Error::Error(ErrorCode code, const std::string& message) : std::runtime_error(bounded(message)), code_(code) {}
 
 const char* to_string(ErrorCode code) {
   switch (code) {

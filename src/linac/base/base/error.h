@@ -30,7 +30,10 @@ const char* to_string(ErrorCode code);
 /// data.fields.image".
 class Error : public std::runtime_error {
  public:
-  Error(ErrorCode code, const std::string& message) : std::runtime_error(message), code_(code) {}
+  /// Of a longer message the middle is left out: it may quote what a stranger's file holds.
+  static constexpr size_t kMessageBytesMax = 8192;
+
+  Error(ErrorCode code, const std::string& message);
   ErrorCode code() const { return code_; }
 
  private:

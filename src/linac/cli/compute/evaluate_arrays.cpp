@@ -163,10 +163,8 @@ Arrays compute_arrays(const ArraySources& options) {
     }
   }
   Rows rows(arrays, places);
-  const auto not_finite =
-      model.run([&](int64_t first, const std::vector<std::vector<float>>& values, const ModelEvents::Known& known) {
-        rows.add(first, values[chosen], known);
-      });
+  const auto not_finite = model.run([&](int64_t first, const std::vector<std::vector<float>>& values,
+                                        const ModelEvents::Known& known) { rows.add(first, values[chosen], known); });
   need_finite(not_finite, model.events(), "evaluate", "nothing is judged");
   remark_steps(model, places, arrays);
   if (model.task().logits) scores::to_probabilities(arrays.models[0].values, width, arrays.task);

@@ -50,8 +50,10 @@ std::vector<graph::OutputUnits> units_of_model(const models::ForeignModel& model
 TrainedModel torchscript(const std::filesystem::path& file) {
   const auto notes = nlohmann::json::parse(models::ForeignModel::notes_in_torchscript(file), nullptr, false);
   const auto model = open_script(file, notes);
-  return {std::make_unique<const models::Predictor>(model, model.parameters(), units_of_model(model, notes)), notes,
-          model.graph(), {}};
+  return {std::make_unique<const models::Predictor>(model, model.parameters(), units_of_model(model, notes)),
+          notes,
+          model.graph(),
+          {}};
 }
 
 TrainedModel plugin(const std::filesystem::path& file) {
@@ -69,8 +71,10 @@ TrainedModel plugin(const std::filesystem::path& file) {
     }
   }
   auto units = units_of_model(model, weights.meta);
-  return {std::make_unique<const models::Predictor>(model, std::move(parameters), std::move(units)), weights.meta,
-          model.graph(), {}};
+  return {std::make_unique<const models::Predictor>(model, std::move(parameters), std::move(units)),
+          weights.meta,
+          model.graph(),
+          {}};
 }
 
 }  // namespace
