@@ -48,11 +48,22 @@ void validate_schedule(const Schedule& schedule, const std::string& where) {
   need(schedule.decay != "exponential" || schedule.decay_factor_min > 0, where,
        "train.schedule.decay = exponential wants a train.schedule.decay_factor_min above 0");
   const Plateau& plateau = schedule.plateau;
-  need(plateau.patience >= kNever && plateau.min_delta >= 0, where,
-       "train.schedule.plateau: patience (but for -1: never) and min_delta must not be negative");
+  need(plateau.patience >= kNever && plateau.min_delta >= 0 && plateau.cooldown >= 0, where,
+       "train.schedule.plateau: patience (but for -1: never), min_delta and cooldown must not be negative");
   need(plateau.factor > 0 && plateau.factor < 1 && plateau.factor_min >= 0 && plateau.factor_min <= 1, where,
        "train.schedule.plateau: factor must be between 0 and 1, factor_min in [0, 1]");
 }
+
+}  // namespace
+
+std::optional<double> baseline_of(const EarlyStopping& settings) {
+  double value = 0;
+  const char* const end = settings.baseline.data() + settings.baseline.size();
+  const auto [behind, error] = std::from_chars(settings.baseline.data(), end, value);
+  return error == std::errc() && behind == end && std::isfinite(value) ? std::optional(value) : std::nullopt;
+}
+
+namespace {
 
 void validate_train(const Train& train, const std::string& where) {
   need(train.epochs > 0, where, "train.epochs must be at least 1");
@@ -78,6 +89,8 @@ void validate_train(const Train& train, const std::string& where) {
   const EarlyStopping& stopping = train.early_stopping;
   need(stopping.patience >= kNever && stopping.min_delta >= 0 && stopping.start_from_epoch >= 0, where,
        "train.early_stopping: patience (but for -1: never), min_delta and start_from_epoch must not be negative");
+  need(stopping.baseline == "none" || baseline_of(stopping), where,
+       fmt::format("train.early_stopping.baseline = {}: a number, or none", stopping.baseline));
   need_one_of(train.collapse.action, {"stop", "rollback"}, where, "train.collapse.action");
   need(train.collapse.rollbacks >= 0 && train.collapse.lr_factor > 0, where,
        "train.collapse: rollbacks and lr_factor must be positive");

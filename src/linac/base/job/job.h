@@ -184,6 +184,7 @@ struct Plateau {
   double factor = 0.1;
   double factor_min = 0;
   double min_delta = 1e-4;
+  int cooldown = 0;
 
   template <class V>
   void fields(V& v) {
@@ -195,6 +196,7 @@ struct Plateau {
     v("factor", factor, "multiplies the rate");
     v("factor_min", factor_min, "all falls together do not go below this factor");
     v("min_delta", min_delta, "smaller changes do not count");
+    v("cooldown", cooldown, "behind a fall so many epochs do not count towards patience");
   }
 };
 
@@ -239,6 +241,7 @@ struct EarlyStopping {
   std::string monitor = "loss", mode = "auto";
   double min_delta = 0;
   int start_from_epoch = 0;
+  std::string baseline = "none";
   bool restore_best = false;
 
   template <class V>
@@ -250,10 +253,14 @@ struct EarlyStopping {
     v("mode", mode, "min, max, or auto: as linac knows the measure; one of a plug-in's own wants min or max");
     v("min_delta", min_delta, "smaller changes do not count");
     v("start_from_epoch", start_from_epoch, "epochs before this one (from 0) do not count");
+    v("baseline", baseline, "a value: what is better than all before, and not than this, does not make patience anew");
     v("restore_best", restore_best,
       "hand over the networks of the epoch that is the best by these settings, not the last one's");
   }
 };
+
+/// Nothing: there is none.
+std::optional<double> baseline_of(const EarlyStopping& settings);
 
 /// Of models that learn from labelled events.
 struct Fit {

@@ -23,27 +23,45 @@ std::optional<double> found(const EpochRecord& record, const std::string& name, 
   return std::nullopt;
 }
 
+/// What of the history counts as better, and when it has stood still.
+struct Watch {
+  const std::string& monitor;
+  const std::string& mode;
+  int patience;
+  double min_delta;
+  std::optional<double> baseline = {};  // what does not beat it, too, does not make patience anew
+  int cooldown = 0;                     // so many epochs behind each time do not count
+};
+
 // Calls on_better(record) for each epoch that is better than all before it, and on_stale() each time that `patience`
 // epochs in a row were not.
 template <class OnBetter, class OnStale>
-void watch(const std::string& monitor, const std::string& mode, int patience, double min_delta,
-           const std::vector<EpochRecord>& history, const std::string& loss_name, const OnBetter& on_better,
-           const OnStale& on_stale) {
-  const job::Better direction = direction_of(monitor, mode, loss_name);
+void watch(const Watch& by, const std::vector<EpochRecord>& history, const std::string& loss_name,
+           const OnBetter& on_better, const OnStale& on_stale) {
+  const job::Better direction = direction_of(by.monitor, by.mode, loss_name);
   double best = std::numeric_limits<double>::quiet_NaN();
-  int stale = 0;
+  int stale = 0, cooling = 0;
   for (const EpochRecord& record : history) {
-    const std::optional<double> value = found(record, monitor, loss_name);
+    const std::optional<double> value = found(record, by.monitor, loss_name);
     if (!value) continue;
-    if (!std::isfinite(best) || better(direction, *value, best, min_delta)) {
-      best = *value;
-      stale = 0;
-      on_better(record);
-    } else if (++stale >= patience) {
-      on_stale();
+    if (cooling > 0) {
+      --cooling;
       stale = 0;
     }
+    if (!std::isfinite(best) || better(direction, *value, best, by.min_delta)) {
+      best = *value;
+      stale = !by.baseline || better(direction, *value, *by.baseline, by.min_delta) ? 0 : stale + 1;
+      on_better(record);
+    } else if (cooling == 0 && ++stale >= by.patience) {
+      on_stale();
+      stale = 0;
+      cooling = by.cooldown;
+    }
   }
+}
+
+Watch watch_of(const job::EarlyStopping& settings, int patience) {
+  return {settings.monitor, settings.mode, patience, settings.min_delta, job::baseline_of(settings)};
 }
 
 std::vector<EpochRecord> that_count(const job::EarlyStopping& settings, const std::vector<EpochRecord>& history) {
@@ -112,8 +130,8 @@ bool stopped_early(const job::EarlyStopping& settings, const std::vector<EpochRe
   if (settings.patience == job::kNever) return false;
   bool stopped = false;
   watch(
-      settings.monitor, settings.mode, settings.patience, settings.min_delta, that_count(settings, history), loss_name,
-      [](const EpochRecord&) {}, [&] { stopped = true; });
+      watch_of(settings, settings.patience), that_count(settings, history), loss_name, [](const EpochRecord&) {},
+      [&] { stopped = true; });
   return stopped;
 }
 
@@ -121,7 +139,7 @@ std::optional<int64_t> restored_epoch(const job::EarlyStopping& settings, const 
                                       const std::string& loss_name) {
   std::optional<int64_t> epoch;
   watch(
-      settings.monitor, settings.mode, 0, settings.min_delta, that_count(settings, history), loss_name,
+      watch_of(settings, 0), that_count(settings, history), loss_name,
       [&](const EpochRecord& record) { epoch = record.epoch; }, [] {});
   return epoch;
 }
@@ -144,9 +162,10 @@ double plateau_factor(const job::Plateau& settings, const std::vector<EpochRecor
                       const std::string& loss_name) {
   double factor = 1;
   if (settings.patience == job::kNever) return factor;
+  const Watch by{settings.monitor, settings.mode, settings.patience, settings.min_delta, {}, settings.cooldown};
   watch(
-      settings.monitor, settings.mode, settings.patience, settings.min_delta, history, loss_name,
-      [](const EpochRecord&) {}, [&] { factor = std::max(settings.factor_min, factor * settings.factor); });
+      by, history, loss_name, [](const EpochRecord&) {},
+      [&] { factor = std::max(settings.factor_min, factor * settings.factor); });
   return factor;
 }
 

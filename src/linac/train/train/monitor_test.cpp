@@ -41,6 +41,7 @@ struct OfKeras {
   std::vector<std::optional<double>> values;
   size_t epochs;
   int64_t restored;
+  std::string baseline = "none";
 };
 
 TEST(Monitor, StopsAndRestoresAsKeras) {
@@ -54,7 +55,10 @@ TEST(Monitor, StopsAndRestoresAsKeras) {
                                    {"max", 0, 0, 2, {.9, .8, .5, .4}, 4, 2},
                                    {"min", 2, 0, 0, {3, kNone, kNone, kNone, 2, 2.1, 2.2}, 7, 4},
                                    {"max", 9, 0, 0, {.5, .9, .7}, 3, 1},
-                                   {"max", 9, 0, 5, {.5, .9, .7}, 3, 2}};
+                                   {"max", 9, 0, 5, {.5, .9, .7}, 3, 2},
+                                   {"min", 2, 0, 0, {3, 2.9, 2.8, 2.85, 1}, 4, 2, "2"},
+                                   {"min", 3, 0, 0, {3, 2.5, 1.9, 2, 2.1, 2.2, 1}, 6, 2, "2"},
+                                   {"max", 2, 0, 0, {.5, .6, .7, .8, .9}, 5, 4, "0.95"}};
   for (const OfKeras& one : cases) {
     job::EarlyStopping settings;
     settings.monitor = "x";
@@ -62,6 +66,7 @@ TEST(Monitor, StopsAndRestoresAsKeras) {
     settings.patience = one.patience;
     settings.min_delta = one.min_delta;
     settings.start_from_epoch = one.start_from_epoch;
+    settings.baseline = one.baseline;
     std::vector<EpochRecord> history;
     while (history.size() < one.values.size() && !stopped_early(settings, history, "loss")) {
       const auto& value = one.values[history.size()];
@@ -80,6 +85,19 @@ TEST(Monitor, WithoutAPatienceNothingStops) {
   job::Plateau plateau;
   plateau.patience = 0;  // as 1
   EXPECT_DOUBLE_EQ(plateau_factor(plateau, history("loss", {1, 2, 3}), "loss"), 0.1 * 0.1);
+}
+
+// As Keras 3's ReduceLROnPlateau(patience=2, cooldown=2, factor=0.5).
+TEST(Monitor, APlateauCoolsDown) {
+  job::Plateau plateau;
+  plateau.patience = 2;
+  plateau.factor = 0.5;
+  plateau.cooldown = 2;
+  const std::vector<double> values{1, 1, 1, 1, 1, 1, 1, 1, 1}, factors{1, 1, .5, .5, .5, .25, .25, .25, .125};
+  for (size_t i = 0; i < values.size(); ++i) {
+    const std::vector<double> first(values.begin(), values.begin() + static_cast<int64_t>(i) + 1);
+    EXPECT_DOUBLE_EQ(plateau_factor(plateau, history("loss", first), "loss"), factors[i]) << i;
+  }
 }
 
 TEST(Monitor, WhatIsRestoredIsTheBestByTheMonitor) {
