@@ -118,7 +118,7 @@ StepResult::Cause FitLoop::cause_of(const TrainState& state, const std::vector<d
     if (mine["part"] == "") mine["part"] = broken[i];
     for (int64_t slice = 0; slice < job_.train.accumulate; ++slice) {
       const auto found = model_.find_not_finite(state.networks[kModel].parameters,
-                                                trained::slice(model_.graph(), batches[i], slice * events, events),
+                                                trained::slice(model_, batches[i], slice * events, events),
                                                 key_of_slice(update_.key(state, update_.owned()[i]), slice));
       if (!found) continue;
       mine["events"] = mine["events"].get<size_t>() + found->events.size();
