@@ -15,8 +15,8 @@ struct OutputTask {
   std::string assumed = {};  // where neither job nor file says it: what was taken for an answer; else empty
 };
 
-/// Of each output: by the losses that its file was compiled with, or those of the job that trained it (`notes`); else by
-/// its last activation.
+/// Of each output: by the losses that its file was compiled with, or those of the job that trained it (`notes`); else
+/// by its last activation.
 std::vector<OutputTask> output_tasks(const TrainedModel& model);
 
 /// "softmax" of what has one in the end, though it be reshaped after; "linear" without any; empty where nobody knows.
