@@ -182,7 +182,7 @@ void need_finite_scores(const Array& scores) {
   ModelEvents::NotFinite found;
   const auto events = static_cast<int64_t>(scores.values.size() / scores.width);
   for (int64_t event = 0; event < events; ++event) {
-    const auto of_event = scores.table().values.subspan(static_cast<size_t>(event) * scores.width, scores.width);
+    const auto of_event = std::span(scores.values).subspan(static_cast<size_t>(event) * scores.width, scores.width);
     if (std::ranges::all_of(of_event, [](float score) { return std::isfinite(score); })) continue;
     if (found.events++ == 0) found.first = fmt::format("{}: event {}", scores.name, event);
   }
