@@ -82,8 +82,11 @@ def save(model, path, loss=None, metrics=None, targets=None):
     is. A compiled model keeps its loss, metrics and optimizer, but not the optimizer's state. With a `loss`, or one of
     its own that it was compiled with, or layers that call add_loss, the file holds with_losses(...)."""
     loss = loss or _own_loss_of(model)
-    own = loss or metrics or _trace(model)[1]
-    whole = with_losses(model, loss, metrics, targets) if own else traced(model)
+    functional, added = _trace(model)
+    if loss or metrics or added:
+        whole = _with_losses(model, functional, added, loss, metrics, targets)
+    else:
+        whole = _compiled_as(model, functional)
     with _unique_names(whole) as functional:
         functional.save(path)
 
@@ -94,9 +97,7 @@ def traced(model):
     functional, added = _trace(model)
     if added:
         raise TraceError("[linac_keras] layers of the model call add_loss: take with_losses() or save()")
-    if getattr(model, "compiled", False):
-        functional.compile_from_config(model.get_compile_config())
-    return functional
+    return _compiled_as(model, functional)
 
 
 def with_losses(model, loss=None, metrics=None, targets=None):
@@ -107,13 +108,25 @@ def with_losses(model, loss=None, metrics=None, targets=None):
     the batch as the last thing that is computed. What layers give to add_loss is added to it, and is enough. With several
     outputs y_pred is a dict by their names, with several targets y_true by theirs.
     targets: {column: shape of an event}; without it one for each output, of its shape, called OUTPUT_true."""
-    functional, added = _trace(model)
+    return _with_losses(model, *_trace(model), loss, metrics, targets)
+
+
+def _compiled_as(model, functional):
+    if getattr(model, "compiled", False):
+        functional.compile_from_config(model.get_compile_config())
+    return functional
+
+
+def _alone(tensors):
+    return next(iter(tensors.values())) if len(tensors) == 1 else tensors
+
+
+def _with_losses(model, functional, added, loss, metrics, targets):
     outputs = dict(zip(functional.output_names, functional.outputs, strict=True))
     if targets is None:
         targets = {f"{name}_true": tensor.shape[1:] for name, tensor in outputs.items()} if loss or metrics else {}
     wanted = {name: keras.Input(tuple(shape), name=name) for name, shape in targets.items()}
-    alone = lambda tensors: next(iter(tensors.values())) if len(tensors) == 1 else tensors  # noqa: E731
-    given = ([alone(wanted)] if wanted else []) + [alone(outputs)]
+    given = ([_alone(wanted)] if wanted else []) + [_alone(outputs)]
     trace = _Trace()
     with trace.taking_calls():
         values = {f"metric_{name}": _of_events(name, function(*given)) for name, function in (metrics or {}).items()}

@@ -216,8 +216,7 @@ ModelEvents::ModelEvents(const ModelEventsOptions& options, Truth truth) : optio
   WantedTruth wanted;
   std::vector<data::ColumnRequest> columns = inputs_of(options, network_->inputs(), model.notes);
   for (const data::ColumnRequest& column : columns) input_shapes_.push_back(column.shape);
-  has_truth_ = truth == Truth::kWanted;
-  if (has_truth_) {
+  if (truth == Truth::kWanted) {
     output_ = output_of(options.output, outputs());
     const graph::Node& output = network_->outputs()[output_];
     task_ = task_of(options, trained::output_tasks(model)[output_], output.name);
@@ -281,7 +280,7 @@ std::vector<int64_t> ModelEvents::not_finite(const std::vector<std::vector<float
       const auto scores = std::span(values).subspan(static_cast<size_t>(event) * size, size);
       return !std::ranges::all_of(scores, [](float score) { return std::isfinite(score); });
     };
-    if (has_truth_ ? is_broken(outputs[output_]) : std::ranges::any_of(outputs, is_broken)) found.push_back(event);
+    if (has_truth() ? is_broken(outputs[output_]) : std::ranges::any_of(outputs, is_broken)) found.push_back(event);
   }
   return found;
 }
@@ -318,10 +317,11 @@ ModelEvents::NotFinite ModelEvents::run(const Sink& sink) const {
       std::iota(wanted.begin(), wanted.end(), begin);
       data::TableBatch& values = read[static_cast<size_t>(i)];
       table_->read(wanted, values);
-      std::vector<std::vector<uint8_t>> masks;
-      results[static_cast<size_t>(i)] = network_->run(
-          {values.columns.begin(), values.columns.begin() + static_cast<int64_t>(inputs)}, values.events, &masks);
-      if (!target_.empty()) steps[static_cast<size_t>(i)] = steps_of(values, masks[output_]);
+      std::vector<std::vector<uint8_t>> masks;  // which tell the steps to judge
+      results[static_cast<size_t>(i)] =
+          network_->run({values.columns.begin(), values.columns.begin() + static_cast<int64_t>(inputs)}, values.events,
+                        has_truth() ? &masks : nullptr);
+      if (has_truth()) steps[static_cast<size_t>(i)] = steps_of(values, masks[output_]);
     });
     for (int64_t i = 0; i < batches; ++i) {
       const auto place = static_cast<size_t>(i);

@@ -74,6 +74,7 @@ class ModelEvents {
   NotFinite run(const Sink& sink) const;
 
  private:
+  bool has_truth() const { return !target_.empty(); }
   std::vector<uint8_t> steps_of(const data::TableBatch& batch, std::span<const uint8_t> mask) const;
   std::vector<int64_t> not_finite(const std::vector<std::vector<float>>& outputs, int64_t events) const;
   std::string first_not_finite(int64_t event, int64_t of_batch, const data::TableBatch& batch) const;
@@ -83,7 +84,6 @@ class ModelEvents {
   std::string state_;
   std::unique_ptr<const models::Predictor> network_;
   std::shared_ptr<const data::EventTable> table_;
-  bool has_truth_ = false;
   size_t output_ = 0;
   trained::OutputTask task_;
   std::vector<graph::Shape> input_shapes_;  // as the columns have them

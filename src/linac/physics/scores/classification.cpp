@@ -4,6 +4,7 @@
 
 #include "linac/base/base/error.h"
 #include "linac/physics/scores/class_figures.h"
+#include "linac/physics/scores/judged_models.h"
 
 namespace linac::scores {
 namespace {
@@ -16,18 +17,6 @@ void need_weight_of_classes(const Labels& labels, Weights weights) {
     throw user_error(fmt::format("[scores] the weights of the {} events of '{}' add up to {:g}; wanted is more than 0",
                                  labels.support(label), labels.names()[label], sums[label]));
   }
-}
-
-// Of each class the effective events of all others.
-std::vector<double> backgrounds_of(const Labels& labels, Weights weights) {
-  std::vector<double> result;
-  for (size_t label = 0; label < labels.classes(); ++label) {
-    std::vector<double> others;
-    for (size_t event = 0; event < labels.events(); ++event)
-      if (labels.truth(event) != label) others.push_back(weights[event]);
-    result.push_back(effective_events(others));
-  }
-  return result;
 }
 
 // The scores, and behind them the values of each class's band.
@@ -49,35 +38,16 @@ ClassifierJudgement judge_classifiers(const Labels& labels, const std::vector<Pr
   need_weight_of_classes(labels, event_weights);
   std::vector<ClassFigures> figures;
   for (const Predictions& one : predictions) figures.emplace_back(labels, one);
-  std::vector<Evaluate> as_functions;
-  for (const auto& one : figures)
-    as_functions.push_back([&](Weights weights) { return values_of(one, labels.classes(), weights); });
-  const auto estimates = bootstrap_with_difference(labels.events(), options, as_functions);
-  const size_t own = figures[0].names().size(), of_band = band_fprs().size() + band_tprs().size();
-  const auto scores_in = [&](const std::vector<Estimate>& all) {
-    return named(figures[0].names(), {all.begin(), all.begin() + static_cast<std::ptrdiff_t>(own)});
-  };
-  ClassifierJudgement judgement;
-  std::vector<std::vector<Score>*> found;
-  judgement.models.resize(figures.size());
+  std::vector<JudgedModel> models;
   for (size_t i = 0; i < figures.size(); ++i) {
-    Classification& model = judgement.models[i];
-    model.confusion = figures[i].confusion(event_weights);
-    model.scores = scores_in(estimates[i]);
-    found.push_back(&model.scores);
-    for (size_t label = 0; label < labels.classes(); ++label) {
-      model.classes.push_back(detail_of(labels, predictions[i], figures[i], label, event_weights, rows_of(options)));
-      model.classes.back().band = band_of(std::span(estimates[i]).subspan(own + label * of_band, of_band));
-    }
-  }
-  if (predictions.size() == 2) {
-    judgement.difference = scores_in(estimates[2]);
+    const ClassFigures& own = figures[i];
+    JudgedModel& model = models.emplace_back(
+        JudgedModel{.names = own.names(), .values = {}, .classes = {}, .confusion = own.confusion(event_weights)});
+    model.values = [&](Weights weights) { return values_of(own, labels.classes(), weights); };
     for (size_t label = 0; label < labels.classes(); ++label)
-      judgement.delong_difference_error.push_back(
-          delong_difference_error(labels, predictions[0], predictions[1], label, event_weights, rows_of(options)));
+      model.classes.push_back({labels, predictions[i], own, label});
   }
-  judgement.left_out = keep_possible(found, judgement.difference, backgrounds_of(labels, event_weights), options);
-  return judgement;
+  return judge_models(models, event_weights, options);
 }
 
 }  // namespace linac::scores

@@ -10,6 +10,7 @@
 #include "linac/base/base/error.h"
 #include "linac/physics/scores/class_figures.h"
 #include "linac/physics/scores/classification.h"
+#include "linac/physics/scores/judged_models.h"
 
 namespace linac::scores {
 namespace {
@@ -106,18 +107,6 @@ std::vector<Labels> labels_of(const Table& targets, const std::vector<Table>& pr
   return labels;
 }
 
-// Of each label the effective events without it.
-std::vector<double> backgrounds_of(const std::vector<Labels>& labels, Weights weights) {
-  std::vector<double> result;
-  for (const Labels& label : labels) {
-    std::vector<double> without;
-    for (size_t event = 0; event < label.events(); ++event)
-      if (label.truth(event) != kWith) without.push_back(weights[event]);
-    result.push_back(effective_events(without));
-  }
-  return result;
-}
-
 }  // namespace
 
 ClassifierJudgement judge_labels(const Table& targets, const std::vector<Table>& predictions,
@@ -129,39 +118,19 @@ ClassifierJudgement judge_labels(const Table& targets, const std::vector<Table>&
   std::vector<LabelFigures> figures;
   figures.reserve(predictions.size());
   for (const Table& one : predictions) figures.emplace_back(labels, one);
-  std::vector<Evaluate> as_functions;
-  for (const LabelFigures& one : figures)
-    as_functions.push_back([&one](Weights weights) { return one.values(weights); });
-  const auto estimates = bootstrap_with_difference(targets.events(), options, as_functions);
-  const size_t own = figures[0].names().size(), of_band = band_fprs().size() + band_tprs().size();
-  const auto scores_in = [&](const std::vector<Estimate>& all) {
-    return named(figures[0].names(), {all.begin(), all.begin() + static_cast<std::ptrdiff_t>(own)});
-  };
-  ClassifierJudgement judgement;
-  std::vector<std::vector<Score>*> found;
-  judgement.models.resize(figures.size());
-  for (size_t i = 0; i < figures.size(); ++i) {
-    Classification& model = judgement.models[i];
-    model.scores = scores_in(estimates[i]);
-    found.push_back(&model.scores);
+  std::vector<JudgedModel> models;
+  for (const LabelFigures& own : figures) {
+    JudgedModel& model =
+        models.emplace_back(JudgedModel{.names = own.names(), .values = {}, .classes = {}, .confusion = {}});
+    model.values = [&own](Weights weights) { return own.values(weights); };
     for (size_t label = 0; label < labels.size(); ++label) {
-      const ClassFigures& of_label = figures[i].figures(label);
-      model.classes.push_back(
-          detail_of(labels[label], figures[i].predictions(label), of_label, kWith, weights, rows_of(options)));
-      model.classes.back().band = band_of(std::span(estimates[i]).subspan(own + label * of_band, of_band));
+      const ClassFigures& of_label = own.figures(label);
+      model.classes.push_back({labels[label], own.predictions(label), of_label, kWith});
       const std::vector<double> confusion = of_label.confusion(weights);
       model.confusion.insert(model.confusion.end(), confusion.begin(), confusion.end());
     }
   }
-  if (figures.size() == 2) {
-    judgement.difference = scores_in(estimates[2]);
-    for (size_t label = 0; label < labels.size(); ++label)
-      judgement.delong_difference_error.push_back(delong_difference_error(labels[label], figures[0].predictions(label),
-                                                                          figures[1].predictions(label), kWith, weights,
-                                                                          rows_of(options)));
-  }
-  judgement.left_out = keep_possible(found, judgement.difference, backgrounds_of(labels, weights), options);
-  return judgement;
+  return judge_models(models, weights, options);
 }
 
 }  // namespace linac::scores

@@ -78,11 +78,11 @@ nlohmann::json FitLoop::notes() const {
 nlohmann::json FitLoop::model_notes() const {
   const graph::Graph& graph = model_.graph();
   const std::vector<size_t> used = foreign_ ? all_outputs(graph) : models::used_outputs(model_.losses());
-  const std::vector<std::string> read = input_names(models::with_outputs(graph, used));
+  const std::vector<std::string> names = input_names(graph), read = input_names(models::with_outputs(graph, used));
   const std::vector<data::ColumnRequest> all = trained::input_columns(job_, graph), known = targets();
   std::vector<data::ColumnRequest> inputs, targets;
   for (size_t i = 0; i < all.size(); ++i)
-    if (std::ranges::count(read, input_names(graph)[i]) > 0) inputs.push_back(all[i]);
+    if (std::ranges::count(read, names[i]) > 0) inputs.push_back(all[i]);
   for (const size_t output : used) {
     const auto target = std::ranges::find(model_.targets(), output, &models::Supervised::Target::output);
     targets.push_back(target == model_.targets().end() ? data::ColumnRequest{}
