@@ -18,61 +18,38 @@ namespace {
 
 constexpr int64_t kBlockEvents = 4096;
 
-/// A column of events: a field of the file, or of the records that it holds.
-struct ArrowColumn {
-  std::string name;  // "Jet.pt"
-  int field = 0;
-  std::vector<std::string> path = {};  // from record to record
-  std::shared_ptr<arrow::DataType> type;
-
-  std::string described() const { return name + " " + describe_type(*type); }
-};
-
-void add_columns(const ArrowColumn& column, std::vector<ArrowColumn>& out) {
-  const arrow::DataType& inner = inside_lists(*column.type);
-  if (inner.id() != arrow::Type::STRUCT) return out.push_back(column);
-  for (const auto& child : inner.fields()) {
-    const std::string step[] = {child->name()};
-    ArrowColumn part = column;
-    part.name += "." + step[0];
-    part.path.push_back(step[0]);
-    part.type = type_of_field(column.type, step);
-    add_columns(part, out);
-  }
-}
-
 class ArrowBatches : public BatchReader {
  public:
   explicit ArrowBatches(const SourcePtr& source) : name_(source->url()), path_(source->path()->string()) {
     open({});
     const arrow::FieldVector& fields = reader_->schema()->fields();
     for (size_t i = 0; i < fields.size(); ++i) {
-      const ArrowColumn whole{.name = fields[i]->name(), .field = static_cast<int>(i), .type = fields[i]->type()};
-      wholes_.push_back(whole);
-      add_columns(whole, columns_);
+      wholes_.push_back({.name = fields[i]->name(), .field = i, .type = fields[i]->type()});
+      std::ranges::move(columns_of(wholes_.back()), std::back_inserter(columns_));
     }
     events_ = value(reader_->CountRows());
   }
 
   const std::string& name() const { return name_; }
   /// Fields that hold no records, and the fields of records.
-  const std::vector<ArrowColumn>& columns() const { return columns_; }
+  const std::vector<RecordColumn>& columns() const { return columns_; }
   /// The fields of the file.
-  const std::vector<ArrowColumn>& wholes() const { return wholes_; }
+  const std::vector<RecordColumn>& wholes() const { return wholes_; }
 
   /// What next() hands out.
-  void choose(std::vector<ArrowColumn> wanted, const EventRange& range) {
+  void choose(std::vector<RecordColumn> wanted, const EventRange& range) {
     wanted_ = std::move(wanted);
     std::vector<int> read;
     arrow::FieldVector schema;
-    for (const ArrowColumn& column : wanted_) {
-      read.push_back(column.field);
+    for (const RecordColumn& column : wanted_) {
+      read.push_back(static_cast<int>(column.field));
       schema.push_back(arrow::field(column.name, column.type));
     }
     std::ranges::sort(read);
     read.erase(std::unique(read.begin(), read.end()), read.end());
-    for (const ArrowColumn& column : wanted_)
-      places_.push_back(static_cast<int>(std::ranges::lower_bound(read, column.field) - read.begin()));
+    for (const RecordColumn& column : wanted_)
+      places_.push_back(
+          static_cast<int>(std::ranges::lower_bound(read, static_cast<int>(column.field)) - read.begin()));
     schema_ = arrow::schema(schema);
     skip_ = range.first;
     left_ = range.end(events_) - range.first;
@@ -130,7 +107,7 @@ class ArrowBatches : public BatchReader {
   }
 
   const std::string name_, path_;
-  std::vector<ArrowColumn> wholes_, columns_, wanted_;
+  std::vector<RecordColumn> wholes_, columns_, wanted_;
   std::vector<int> places_;  // of the columns in a batch as it is read
   std::shared_ptr<arrow::ipc::RecordBatchFileReader> reader_;
   std::shared_ptr<arrow::RecordBatch> batch_;
@@ -139,11 +116,11 @@ class ArrowBatches : public BatchReader {
   int64_t skip_ = 0, left_ = 0;               // events
 };
 
-ArrowColumn named(const ArrowBatches& file, const std::vector<ArrowColumn>& columns, const std::string& name) {
-  const auto found = std::ranges::find(columns, name, &ArrowColumn::name);
+RecordColumn named(const ArrowBatches& file, const std::vector<RecordColumn>& columns, const std::string& name) {
+  const auto found = std::ranges::find(columns, name, &RecordColumn::name);
   if (found != columns.end()) return *found;
   std::vector<std::string> described;
-  for (const ArrowColumn& column : file.columns()) described.push_back(column.described());
+  for (const RecordColumn& column : file.columns()) described.push_back(column.described());
   refuse_missing(file.name(), name, described, "arrow");
 }
 
@@ -151,19 +128,13 @@ ArrowColumn named(const ArrowBatches& file, const std::vector<ArrowColumn>& colu
 
 TableContents arrow_contents(const SourcePtr& source) {
   const ArrowBatches file(source);
-  TableContents contents{.format = {}, .events = file.events(), .columns = {}};
-  for (const ArrowColumn& column : file.columns()) {
-    contents.columns.push_back(column.described());
-    contents.names.push_back(column.name);
-    if (holds_texts(*column.type)) contents.of_texts.push_back(column.name);
-  }
-  return contents;
+  return contents_of(file.events(), file.columns());
 }
 
 std::unique_ptr<TableReader> open_arrow_table(const SourcePtr& source, const std::vector<WantedColumn>& columns) {
   auto batches = std::make_unique<ArrowBatches>(source);
   std::vector<StoredColumn> stored;
-  std::vector<ArrowColumn> chosen;
+  std::vector<RecordColumn> chosen;
   for (const WantedColumn& wanted : columns) {
     chosen.push_back(named(*batches, batches->columns(), wanted.name));
     stored.push_back(stored_for(source->url(), wanted, *chosen.back().type));
@@ -176,7 +147,7 @@ std::unique_ptr<TableReader> open_arrow_table(const SourcePtr& source, const std
 std::unique_ptr<BatchReader> open_arrow_batches(const SourcePtr& source, const BatchColumns& columns,
                                                 const EventRange& range, const RecordMarks* /*marks*/) {
   auto batches = std::make_unique<ArrowBatches>(source);
-  std::vector<ArrowColumn> known = batches->wholes(), chosen;
+  std::vector<RecordColumn> known = batches->wholes(), chosen;
   if (columns.names.empty())
     std::ranges::copy_if(known, std::back_inserter(chosen),
                          [&](const auto& one) { return !columns.leaves_out(one.name); });

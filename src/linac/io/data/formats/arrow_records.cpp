@@ -1,6 +1,10 @@
 #include "linac/io/data/formats/arrow_records.h"
 
+#include <algorithm>
+#include <set>
+
 #include "linac/base/base/error.h"
+#include "linac/io/data/formats/arrow_lists.h"
 
 namespace linac::data {
 namespace {
@@ -21,6 +25,24 @@ std::shared_ptr<arrow::DataType> list_around(const arrow::DataType& list,
       return arrow::large_list(field);
     default:
       return arrow::fixed_size_list(field, static_cast<const arrow::FixedSizeListType&>(list).list_size());
+  }
+}
+
+bool has_twins(const arrow::FieldVector& fields) {
+  std::set<std::string> names;
+  return !std::ranges::all_of(fields, [&](const auto& field) { return names.insert(field->name()).second; });
+}
+
+void add_columns(const RecordColumn& column, std::vector<RecordColumn>& out) {
+  const arrow::DataType& inner = inside_lists(*column.type);
+  if (inner.id() != arrow::Type::STRUCT || has_twins(inner.fields())) return out.push_back(column);
+  for (const auto& field : inner.fields()) {
+    const std::string step[] = {field->name()};
+    RecordColumn part = column;
+    part.name += "." + step[0];
+    part.path.push_back(step[0]);
+    part.type = type_of_field(column.type, step);
+    add_columns(part, out);
   }
 }
 
@@ -55,6 +77,26 @@ arrow::Result<std::shared_ptr<arrow::Array>> field_of(const std::shared_ptr<arro
   if (place < 0) return arrow::Status::Invalid("a record lacks its field ", path.front());
   ARROW_ASSIGN_OR_RAISE(const auto field, records.GetFlattenedField(place, arrow::system_memory_pool()));
   return field_of(field, path.subspan(1));
+}
+
+std::string RecordColumn::described() const {
+  return name + " " + describe_type(*type);
+}
+
+std::vector<RecordColumn> columns_of(const RecordColumn& whole) {
+  std::vector<RecordColumn> columns;
+  add_columns(whole, columns);
+  return columns;
+}
+
+TableContents contents_of(int64_t events, const std::vector<RecordColumn>& columns) {
+  TableContents contents{.format = {}, .events = events, .columns = {}};
+  for (const RecordColumn& column : columns) {
+    contents.columns.push_back(column.described());
+    contents.names.push_back(column.name);
+    if (holds_texts(*column.type)) contents.of_texts.push_back(column.name);
+  }
+  return contents;
 }
 
 }  // namespace linac::data

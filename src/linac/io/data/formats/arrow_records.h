@@ -7,6 +7,9 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
+
+#include "linac/io/data/formats/table_reader.h"
 
 namespace linac::data {
 
@@ -19,5 +22,21 @@ std::shared_ptr<arrow::DataType> type_of_field(const std::shared_ptr<arrow::Data
                                                std::span<const std::string> path);
 arrow::Result<std::shared_ptr<arrow::Array>> field_of(const std::shared_ptr<arrow::Array>& array,
                                                       std::span<const std::string> path);
+
+/// A column of events: a field of the file, or of the records that it holds.
+struct RecordColumn {
+  std::string name;                    // "Jet.pt"
+  size_t field = 0;                    // of the file
+  std::vector<std::string> path = {};  // from record to record
+  std::shared_ptr<arrow::DataType> type;
+
+  std::string described() const;  // "Jet.pt list<float>"
+};
+
+/// A field of a file as its columns: itself, or the fields of its records. Records with two fields of one name are one
+/// column, since no path tells them apart.
+std::vector<RecordColumn> columns_of(const RecordColumn& whole);
+
+TableContents contents_of(int64_t events, const std::vector<RecordColumn>& columns);
 
 }  // namespace linac::data

@@ -75,5 +75,25 @@ TEST_F(Records, AreConvertedWholeOrByTheirFields) {
   EXPECT_EQ(contents_of_table(storage::Source::open(path("without.parquet"))).names, std::vector<std::string>{"met"});
 }
 
+// No path tells the two apart; what stands beside them is read.
+TEST_F(Records, WithTwoFieldsOfOneNameAreOneColumn) {
+  arrow::DoubleBuilder builder;
+  ASSERT_TRUE(builder.AppendValues({1, 2}).ok());
+  const auto numbers = builder.Finish().ValueOrDie();
+  const arrow::FieldVector twins(2, arrow::field("a", arrow::float64()));
+  const auto records = arrow::StructArray::Make({numbers, numbers}, twins).ValueOrDie();
+  for (const char* name : {"twins.parquet", "twins.arrow"}) {
+    testing::write_parquet(path(name), {"s", "x"}, {records, numbers});
+    const auto source = storage::Source::open(path(name));
+    EXPECT_EQ(contents_of_table(source).names, (std::vector<std::string>{"s", "x"})) << name;
+    std::vector<RaggedColumn> block;
+    open_table_reader(source, {{.name = "x", .shape = {}}})->next(block);
+    EXPECT_EQ(block.at(0).values, (std::vector<float>{1, 2})) << name;
+    const std::string refusal =
+        message_of(ErrorCode::kData, [&] { open_table_reader(source, {{.name = "s", .shape = {}}}); });
+    EXPECT_TRUE(contains(refusal, "not numbers")) << refusal;
+  }
+}
+
 }  // namespace
 }  // namespace linac::data

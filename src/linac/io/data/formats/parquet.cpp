@@ -23,38 +23,8 @@ constexpr int64_t kColumnBufferBytes = int64_t{1} << 20;
 
 enum class Blocks { kForTraining, kForFiles };
 
-/// A column of events: a field of the file, or of the records that it holds.
-struct ParquetColumn {
-  std::string name;               // "Jet.pt"
-  size_t field;                   // of the file
-  std::vector<std::string> path;  // from record to record
-  std::shared_ptr<arrow::DataType> type;
-  std::vector<int> leaves;
-
-  std::string described() const { return name + " " + describe_type(*type); }
-};
-
-void add_columns(const parquet::arrow::SchemaField& field, const ParquetColumn& column,
-                 std::vector<ParquetColumn>& out) {
-  if (inside_lists(*column.type).id() != arrow::Type::STRUCT) {
-    out.push_back(column);
-    add_leaves(field, out.back().leaves);
-    return;
-  }
-  const parquet::arrow::SchemaField* record = &field;
-  while (record->field->type()->id() != arrow::Type::STRUCT) record = &record->children.at(0);
-  for (const auto& child : record->children) {
-    ParquetColumn inner = column;
-    const std::string step[] = {child.field->name()};
-    inner.name += "." + step[0];
-    inner.path.push_back(step[0]);
-    inner.type = type_of_field(column.type, step);
-    add_columns(child, inner, out);
-  }
-}
-
-const ParquetColumn* find(const std::vector<ParquetColumn>& columns, const std::string& name) {
-  const auto found = std::ranges::find(columns, name, &ParquetColumn::name);
+const RecordColumn* find(const std::vector<RecordColumn>& columns, const std::string& name) {
+  const auto found = std::ranges::find(columns, name, &RecordColumn::name);
   return found == columns.end() ? nullptr : &*found;
 }
 
@@ -71,28 +41,36 @@ class ParquetBatches : public BatchReader {
   const ParquetFile& file() const { return file_; }
   const std::vector<parquet::arrow::SchemaField>& fields() const { return file_.reader().manifest().schema_fields; }
   /// Fields that hold no records, and the fields of records.
-  std::vector<ParquetColumn> columns() const {
-    std::vector<ParquetColumn> columns;
-    for (size_t i = 0; i < fields().size(); ++i)
-      add_columns(fields()[i], {fields()[i].field->name(), i, {}, fields()[i].field->type(), {}}, columns);
+  std::vector<RecordColumn> columns() const {
+    std::vector<RecordColumn> columns;
+    for (size_t i = 0; i < fields().size(); ++i) std::ranges::move(columns_of(whole(i)), std::back_inserter(columns));
     return columns;
   }
   /// Of a field of the file, as a whole.
-  ParquetColumn whole(size_t i) const {
-    ParquetColumn column{fields()[i].field->name(), i, {}, fields()[i].field->type(), {}};
-    add_leaves(fields()[i], column.leaves);
-    return column;
+  RecordColumn whole(size_t i) const {
+    return {.name = fields()[i].field->name(), .field = i, .type = fields()[i].field->type()};
+  }
+  /// The numbers of the file's columns that it is made of.
+  std::vector<int> leaves_of(const RecordColumn& column) const {
+    const parquet::arrow::SchemaField* at = &fields()[column.field];
+    for (const std::string& step : column.path) {
+      while (at->field->type()->id() != arrow::Type::STRUCT) at = &at->children.at(0);
+      at = &*std::ranges::find_if(at->children, [&](const auto& child) { return child.field->name() == step; });
+    }
+    std::vector<int> leaves;
+    add_leaves(*at, leaves);
+    return leaves;
   }
 
   /// What next() hands out.
-  void choose(std::vector<ParquetColumn> wanted, const EventRange& range) {
+  void choose(std::vector<RecordColumn> wanted, const EventRange& range) {
     wanted_ = std::move(wanted);
     file_.guarded(0, [&] {
       std::vector<size_t> read;
       arrow::FieldVector schema;
-      for (const ParquetColumn& column : wanted_) {
+      for (const RecordColumn& column : wanted_) {
         read.push_back(column.field);
-        leaves_.insert(leaves_.end(), column.leaves.begin(), column.leaves.end());
+        std::ranges::move(leaves_of(column), std::back_inserter(leaves_));
         schema.push_back(column.path.empty() ? fields()[column.field].field : arrow::field(column.name, column.type));
       }
       const auto in_order = [](auto& numbers) {
@@ -101,7 +79,7 @@ class ParquetBatches : public BatchReader {
       };
       in_order(leaves_);
       in_order(read);
-      for (const ParquetColumn& column : wanted_)
+      for (const RecordColumn& column : wanted_)
         places_.push_back(static_cast<int>(std::ranges::lower_bound(read, column.field) - read.begin()));
       schema_ = arrow::schema(schema);
       left_ = range.end(events_) - range.first;
@@ -183,7 +161,7 @@ class ParquetBatches : public BatchReader {
 
   std::string name_;
   const Blocks blocks_;
-  std::vector<ParquetColumn> wanted_;
+  std::vector<RecordColumn> wanted_;
   std::vector<int> groups_, leaves_, places_;  // that are read; places_: of the columns in a batch as it comes
   ParquetFile file_;
   std::unique_ptr<arrow::RecordBatchReader> batches_;  // goes before file_
@@ -192,12 +170,12 @@ class ParquetBatches : public BatchReader {
 };
 
 /// How the column is stored goes to `stored`.
-const ParquetColumn& find(const ParquetBatches& file, const std::vector<ParquetColumn>& columns,
-                          const WantedColumn& wanted, std::vector<StoredColumn>& stored) {
-  const ParquetColumn* const column = find(columns, wanted.name);
+const RecordColumn& find(const ParquetBatches& file, const std::vector<RecordColumn>& columns,
+                         const WantedColumn& wanted, std::vector<StoredColumn>& stored) {
+  const RecordColumn* const column = find(columns, wanted.name);
   if (column == nullptr) {
     std::vector<std::string> described;
-    for (const ParquetColumn& one : columns) described.push_back(one.described());
+    for (const RecordColumn& one : columns) described.push_back(one.described());
     file.file().fail(
         fmt::format("no column '{}' (found: {}); name one of these", wanted.name, fmt::join(described, ", ")));
   }
@@ -213,24 +191,18 @@ const ParquetColumn& find(const ParquetBatches& file, const std::vector<ParquetC
 
 TableContents parquet_contents(const SourcePtr& source) {
   const ParquetBatches file(source);
-  TableContents contents{.format = {}, .events = file.events(), .columns = {}};
-  for (const ParquetColumn& column : file.columns()) {
-    contents.columns.push_back(column.described());
-    contents.names.push_back(column.name);
-    if (holds_texts(*column.type)) contents.of_texts.push_back(column.name);
-  }
-  return contents;
+  return contents_of(file.events(), file.columns());
 }
 
 int64_t parquet_column_bytes(const SourcePtr& source, const std::vector<std::string>& columns) {
   const ParquetBatches file(source);
   const parquet::FileMetaData& metadata = file.file().metadata();
   int64_t bytes = 0;
-  for (const ParquetColumn& column : file.columns()) {
+  for (const RecordColumn& column : file.columns()) {
     if (std::ranges::find(columns, column.name) == columns.end()) continue;
+    const std::vector<int> leaves = file.leaves_of(column);
     for (int group = 0; group < metadata.num_row_groups(); ++group)
-      for (const int leaf : column.leaves)
-        bytes += metadata.RowGroup(group)->ColumnChunk(leaf)->total_compressed_size();
+      for (const int leaf : leaves) bytes += metadata.RowGroup(group)->ColumnChunk(leaf)->total_compressed_size();
   }
   return bytes;
 }
@@ -238,9 +210,9 @@ int64_t parquet_column_bytes(const SourcePtr& source, const std::vector<std::str
 std::unique_ptr<TableReader> open_parquet_table(const SourcePtr& source, const std::vector<WantedColumn>& columns) {
   auto batches = std::make_unique<ParquetBatches>(source, Blocks::kForTraining);
   std::vector<StoredColumn> stored;
-  std::vector<ParquetColumn> chosen;
+  std::vector<RecordColumn> chosen;
   batches->file().guarded(0, [&] {
-    const std::vector<ParquetColumn> all = batches->columns();
+    const std::vector<RecordColumn> all = batches->columns();
     for (const WantedColumn& column : columns) chosen.push_back(find(*batches, all, column, stored));
   });
   batches->choose(std::move(chosen), {});
@@ -251,17 +223,17 @@ std::unique_ptr<BatchReader> open_parquet_batches(const SourcePtr& source, const
                                                   const EventRange& range, const RecordMarks* /*marks*/) {
   auto batches = std::make_unique<ParquetBatches>(source);
   // Without names records stay what they are.
-  std::vector<ParquetColumn> known, chosen;
+  std::vector<RecordColumn> known, chosen;
   for (size_t i = 0; i < batches->fields().size(); ++i) known.push_back(batches->whole(i));
   if (columns.names.empty())
     std::ranges::copy_if(known, std::back_inserter(chosen),
                          [&](const auto& one) { return !columns.leaves_out(one.name); });
   std::ranges::move(batches->columns(), std::back_inserter(known));
   for (const std::string& name : columns.names) {
-    const ParquetColumn* const column = find(known, name);
+    const RecordColumn* const column = find(known, name);
     if (column == nullptr) {
       std::vector<std::string> found;
-      for (const ParquetColumn& one : batches->columns()) found.push_back(one.name);
+      for (const RecordColumn& one : batches->columns()) found.push_back(one.name);
       refuse_missing(source->url(), name, found);
     }
     chosen.push_back(*column);
