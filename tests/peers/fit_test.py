@@ -28,6 +28,7 @@ import tensorflow as tf
 from keras import ops
 from sklearn.metrics import roc_auc_score
 
+import changed_layers
 import fit_labels
 import fit_units
 import own_losses
@@ -804,6 +805,7 @@ def main() -> None:
     joined(folder, data)
     fit_labels.run(sys.modules[__name__], folder, data)
     fit_units.run(sys.modules[__name__], folder, data)
+    changed_layers.run(sys.modules[__name__], folder, data)
     slices(folder)
     endings(folder)
     unfit(folder, data)

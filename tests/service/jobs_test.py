@@ -185,6 +185,8 @@ def test_array_dependency_and_repeated_submission() -> None:
         finished = [client.state(run) for run in runs]
         assert {run["state"] for run in finished} == {"SUCCEEDED"}
         assert [run["parameters"]["train.seed"] for run in finished] == ["1", "2", "3"]
+        assert [run["name"].split("-")[-1] for run in finished] == ["1 seed=1", "2 seed=2", "3 seed=3"], finished
+        assert client.json("status", finished[1]["name"].split()[0])["id"] == runs[1], "a member's name without its settings"
         assert len({run["tags"]["linac.group"] for run in finished}) == 1
         begin = client.state(last)["started_ms"]
         assert begin >= max(run["ended_ms"] for run in finished)

@@ -138,7 +138,8 @@ def test_killed(options) -> None:
         # A run for each trial and no other, which says the same.
         runs = {run["tags"]["linac.trial"]: run for run in here.client.json("list", "--experiment", "by-the-queue", "--limit", "5000")["runs"]}
         found = here.client.json("list", "--experiment", "by-the-queue", "--limit", "5000")["runs"]
-        assert len(found) == len(runs) == len(trials) and {run["name"] for run in found} == {f"rates-{n:04}" for n in states}, found
+        assert len(found) == len(runs) == len(trials) and {run["name"].split()[0] for run in found} == {f"rates-{n:04}" for n in states}, found
+        assert all(" lr=" in run["name"] for run in found), found
         for one in trials:
             run = here.client.state(one["run"])
             assert run["tags"]["linac.study"] == "rates" and run["state"] == {"complete": "SUCCEEDED", "pruned": "CANCELLED"}.get(one["state"], run["state"]), run

@@ -55,7 +55,7 @@ test("an array over seeds and learning rates has a group for each learning rate,
 });
 
 test("an array over seeds alone is one group, named as its runs; numbers are compared, not how they are written", () => {
-  assert.deepEqual(groupsOf([job("top-1", { "train.seed": "1", lr: "1e-3" }), job("top-2", { "train.seed": "2", lr: "0.001" })]), [["top", "top-1", "top-2"]]);
+  assert.deepEqual(groupsOf([job("top-1 seed=1", { "train.seed": "1", lr: "1e-3" }), job("top-2 seed=2", { "train.seed": "2", lr: "0.001" })]), [["top", "top-1 seed=1", "top-2 seed=2"]]);
   assert.deepEqual(groupsOf([job("x-1", { lr: "1" }, { "linac.group": "scan" }), job("y-2", { lr: "1" }, { "linac.group": "scan" })]), [["scan", "x-1", "y-2"]], "a tag that somebody chose is the name");
 });
 

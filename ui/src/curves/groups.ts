@@ -9,7 +9,7 @@ export interface Named {
 }
 
 const seedAtEnd = /^(.+?)[-_ .,]*(?:seed|rng)[-_ =:]?\d+$/i;
-const memberAtEnd = /^(.+?)-\d+$/; // as a job of an array is named
+const memberAtEnd = /^(.+?)-\d+(?: .*)?$/; // as a job of an array is named, with its settings behind
 const seedKey = /(^|[._/-])seed$/i;
 const told = 3; // settings in a group's name
 

@@ -30,7 +30,8 @@ struct ModelFile : ModelKind {
   template <class V>
   void file_fields(V& v) {
     v("file", file, "the file of the model, a path or a URL; the training starts from its weights");
-    v("from", from, "in place of file, a model of the service's catalog, catalog://NAME@ALIAS (docs/operate/service.md)");
+    v("from", from,
+      "in place of file, a model of the service's catalog, catalog://NAME@ALIAS (docs/operate/service.md)");
   }
 };
 
@@ -182,10 +183,14 @@ struct InclusiveClassifierSettings : ModelKind {
 struct KerasSettings : ModelFile {
   static constexpr const char* kKind = "keras";
   static constexpr bool kOptimizerInFile = true;
+  std::map<std::string, std::map<std::string, std::string>> layers;  // by name and setting
 
   template <class V>
   void fields(V& v) {
     file_fields(v);
+    v("layers", layers,
+      "other settings of its layers, e.g. {dense: {units: 64, activation: relu}}; weights that then have another shape "
+      "are drawn anew (docs/guide/training.md)");
   }
   void check(const Job& job, const std::string& where) const;
 };

@@ -42,6 +42,14 @@ json runs_where(ServiceClient& service, const std::string& filter) {
   return service.get("/api/v1/runs", {{"filter", filter}, {"limit", std::to_string(kToldMax + 1)}}).at("runs");
 }
 
+// The members of arrays and studies called "`name` seed=3". In LIKE some letters stand for others.
+json runs_with_settings(ServiceClient& service, const std::string& name) {
+  json runs = json::array();
+  for (const json& run : runs_where(service, "attributes.run_name LIKE " + quoted(name + " %")))
+    if (run.at("name").get<std::string>().starts_with(name + " ")) runs.push_back(run);
+  return runs;
+}
+
 std::string words_of(const json& runs) {
   std::vector<std::string> words;
   for (const json& run : runs)
@@ -96,7 +104,8 @@ std::vector<std::string> values_of(const std::string& setting) {
 
 std::string find_run(ServiceClient& service, const std::string& text, Several several) {
   if (text.size() == kIdLetters && is_hex(text)) return text;
-  const json named = runs_where(service, "attributes.run_name = " + quoted(text));
+  json named = runs_where(service, "attributes.run_name = " + quoted(text));
+  if (named.empty()) named = runs_with_settings(service, text);
   if (named.size() > 1 && several == Several::kRefused)
     throw user_error(fmt::format("[runs] several runs are called '{}': {}; give the id, or its first letters", text,
                                  words_of(named)));

@@ -13,7 +13,8 @@ namespace linac::client {
 /// What a name means that several runs have.
 enum class Several { kNewest, kRefused };
 
-/// The id for an id, the beginning of one (four letters or more), or the name of a run. A name that several runs have
+/// The id for an id, the beginning of one (four letters or more), or the name of a run; of one of many its settings may
+/// be left out. A name that several runs have
 /// means the newest of them, which is said in the log; where the wrong one would be a pity, it is refused. User error,
 /// with the nearest name, if there is none.
 std::string find_run(ServiceClient& service, const std::string& text, Several several = Several::kNewest);

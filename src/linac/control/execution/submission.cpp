@@ -24,6 +24,7 @@
 #include "linac/base/base/secure_random.h"
 #include "linac/base/job/job.h"
 #include "linac/base/job/run_choice.h"
+#include "linac/control/catalog/records.h"
 #include "linac/control/launch/accounts.h"
 #include "linac/control/launch/sandbox.h"
 #include "linac/io/storage/storage.h"
@@ -226,6 +227,31 @@ PreparedJob prepare_one(const SubmissionRequest& request, const launch::Demand& 
 
 }  // namespace
 
+std::string name_of_member(const std::string& all, const std::string& number,
+                           const std::vector<std::string>& settings) {
+  constexpr size_t kWordsMax = 100;
+  const auto end_of = [](const std::string& setting) {
+    const std::string key = setting.substr(0, setting.find('='));
+    return setting.substr(key.rfind('.') + 1);  // npos + 1 is 0
+  };
+  const auto key_of = [](const std::string& word) { return word.substr(0, word.find('=')); };
+  std::map<std::string, int> ends;
+  for (const std::string& setting : settings) ++ends[key_of(end_of(setting))];
+  std::string words;
+  for (const std::string& setting : settings) {
+    const std::string end = end_of(setting), word = " " + (ends[key_of(end)] == 1 ? end : setting);
+    if (words.size() + word.size() > kWordsMax) {
+      words += " ...";
+      break;
+    }
+    words += word;
+  }
+  for (char& letter : words)
+    if (static_cast<unsigned char>(letter) < ' ') letter = ' ';
+  const std::string name = fmt::format("{}-{}", all, number);
+  return name.size() + words.size() > catalog::kNameMax ? name : name + words;
+}
+
 std::vector<PreparedJob> prepare(const SubmissionRequest& request, const launch::Demand& all, bool price_known) {
   if (request.array.size() > kArrayMax) {
     throw Refusal(RefusalKind::kInvalid,
@@ -254,7 +280,7 @@ std::vector<PreparedJob> prepare(const SubmissionRequest& request, const launch:
     if (std::chrono::steady_clock::now() - begin > kPrepareMax)
       throw Refusal(RefusalKind::kLimit, "[submit] so many jobs take too long to be checked; submit them in parts");
     jobs.push_back(prepare_one(request, all, request.array[i], check));
-    jobs.back().run.name += fmt::format("-{}", i + 1);
+    jobs.back().run.name = name_of_member(jobs.back().run.name, std::to_string(i + 1), request.array[i]);
     jobs.back().run.tags["linac.group"] = group;
     jobs.back().run.tags["linac.group.index"] = std::to_string(i + 1);
   }

@@ -4,6 +4,7 @@
 
 #include "linac/base/base/atomic_file.h"
 #include "linac/base/base/temporary_folder.h"
+#include "linac/control/catalog/records.h"
 
 namespace linac::execution {
 namespace {
@@ -40,6 +41,16 @@ TEST(Submission, AsksForTheGpusThatItsWorkersDrive) {
   EXPECT_EQ(prepare(request, all, false).front().wishes.resources.gpus, 1);
   request.overrides = {"workers=2", "distribution.devices_per_worker=3"};
   EXPECT_EQ(prepare(request, all, false).front().wishes.resources.gpus, 6);
+}
+
+TEST(Submission, NamesOneOfManyByItsSettings) {
+  EXPECT_EQ(name_of_member("seeds", "3", {"train.seed=3", "train.optimizer.lr=0.01"}), "seeds-3 seed=3 lr=0.01");
+  EXPECT_EQ(name_of_member("two", "0001", {"a.lr=1", "b.lr=2", "c=3.5"}), "two-0001 a.lr=1 b.lr=2 c=3.5");
+  EXPECT_EQ(name_of_member("files", "1", {"model.file=/a.b/c.keras", "name=x\ny"}),
+            "files-1 file=/a.b/c.keras name=x y");
+  EXPECT_EQ(name_of_member("long", "1", {"seed=1", "text=" + std::string(200, 'x'), "lr=2"}), "long-1 seed=1 ...");
+  const std::string longest(catalog::kNameMax - 3, 'n');
+  EXPECT_EQ(name_of_member(longest, "1", {"seed=1"}), longest + "-1") << "no longer than a name may be";
 }
 
 TEST(Submission, PatternsFindNothingOfOthersAtTheService) {

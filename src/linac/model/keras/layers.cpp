@@ -1,6 +1,7 @@
 #include "linac/model/keras/layers.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cctype>
@@ -179,11 +180,58 @@ graph::Node read_layer(const graph::LayerKind& kind, const std::string& class_na
   return node;
 }
 
-json write_inner_layer(const json& inner) {
+graph::Node wrapped_layer(const json& attribute) {
   graph::Node node;
-  node.name = inner.at("name");
-  node.op = inner.at("op");
-  node.attributes = inner.at("attributes");
+  node.name = attribute.at("name");
+  node.op = attribute.at("op");
+  node.attributes = attribute.at("attributes");
+  return node;
+}
+
+bool is_there(const graph::Setting& setting) {
+  return setting.kind != kIgnored && setting.kind != kLayer;
+}
+
+// False if neither the layer nor what it wraps has such a setting.
+bool set_setting(graph::Node& node, const std::string& key, const json& value) {
+  const graph::LayerKind& kind = graph::layer_kind(node);
+  if (is_keras_rule(key)) {
+    node.attributes.erase(key);
+    if (!is_off(value)) node.attributes[key] = read_keras_rule(node.name, kind.op, key, value);
+    return true;
+  }
+  if (key == "trainable") {
+    node.attributes[key] = typed_value({node.name, kind.op, key}, ValueType::kFlag, value);
+    return true;
+  }
+  bool found = false;
+  for (const graph::Setting& setting : kind.settings) {
+    if (setting.key == key && is_there(setting)) {
+      node.attributes.erase(key);
+      read_setting(node, kind, setting, value, 0);
+      if (kind.adapt) kind.adapt(node, json::object());
+      return true;
+    }
+    if (setting.kind != kLayer || !node.attributes.contains(setting.key)) continue;
+    json& wrapped = node.attributes[setting.key];
+    graph::Node inner = wrapped_layer(wrapped);
+    if (!set_setting(inner, key, value)) continue;
+    wrapped["attributes"] = inner.attributes;
+    found = true;
+  }
+  return found;
+}
+
+void add_settings(const graph::Node& node, std::vector<std::string>& names) {
+  for (const graph::Setting& setting : graph::layer_kind(node).settings) {
+    if (is_there(setting)) names.push_back(setting.key);
+    if (setting.kind != kLayer || !node.attributes.contains(setting.key)) continue;
+    add_settings(wrapped_layer(node.attributes[setting.key]), names);
+  }
+}
+
+json write_inner_layer(const json& inner) {
+  const graph::Node node = wrapped_layer(inner);
   return {{"module", "keras.layers"},
           {"class_name", node.op},
           {"config", write_keras_layer(node)},
@@ -218,6 +266,17 @@ graph::Node read_keras_operation(const std::string& class_name, const json& conf
   if (kind != nullptr) return read_layer(*kind, class_name, config, 0);
   refuse(config.value("name", class_name), class_name,
          "this operation of keras.ops is not supported; build it from layers");
+}
+
+void set_keras_setting(graph::Node& node, const std::string& key, const json& value) {
+  try {
+    if (set_setting(node, key, value)) return;
+  } catch (const json::exception& error) {
+    refuse_setting({node.name, node.op, key}, value, error.what());
+  }
+  std::vector<std::string> names;
+  add_settings(node, names);
+  refuse(node.name, node.op, fmt::format("has no setting {} (there are {}, trainable)", key, fmt::join(names, ", ")));
 }
 
 json write_keras_layer(const graph::Node& node) {

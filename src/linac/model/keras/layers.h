@@ -16,6 +16,11 @@ graph::Node read_keras_layer(const std::string& class_name, const nlohmann::json
 /// The same of a node of keras.ops.
 graph::Node read_keras_operation(const std::string& class_name, const nlohmann::json& config);
 
+/// Sets one of Keras's settings of a node that was read, as a file would say it; of a layer that wraps others also one
+/// of theirs. Shapes and weights stay as they were inferred before. User error for a setting that the class does not
+/// have, with those it has.
+void set_keras_setting(graph::Node& node, const std::string& key, const nlohmann::json& value);
+
 /// Keras's config object of the node, as every Keras 3 accepts it. User error if Keras has no such class.
 nlohmann::json write_keras_layer(const graph::Node& node);
 

@@ -10,6 +10,7 @@
 #include "linac/base/base/log.h"
 #include "linac/base/job/target_values.h"
 #include "linac/base/optimizer/table.h"
+#include "linac/model/keras/changed_layers.h"
 #include "linac/model/models/metrics.h"
 #include "linac/model/models/own_losses.h"
 #include "linac/train/trained/chosen_model.h"
@@ -124,6 +125,20 @@ void visit_variables(const optimizer::Settings& settings, const graph::Graph& gr
 
 }  // namespace
 
+KerasFile read_model(const job::Job& job, const std::filesystem::path& file) {
+  const auto& settings = job.model.as<job::KerasSettings>();
+  KerasFile read{keras::read_keras(file)};
+  try {
+    keras::ChangedModel changed = keras::with_layer_settings(std::move(read.model), settings.layers, job.train.seed);
+    read.model = std::move(changed.model);
+    read.drawn = std::move(changed.drawn);
+  } catch (const Error& error) {
+    throw user_error(fmt::format("[keras] model.layers does not fit {}: {}", file.string(), error.what()));
+  }
+  to_units_of_training(job, read.model);
+  return read;
+}
+
 CompiledJob with_compiled(job::Job given) {
   CompiledJob whole{std::move(given), nullptr};
   job::Job& job = whole.job;
@@ -131,8 +146,7 @@ CompiledJob with_compiled(job::Job given) {
   job::Fit& fit = job.train.fit;
   if (!fit.loss.empty() && !job.train.optimizer.name.empty()) return whole;
   const std::string file = model_of_job(job.model.as<job::KerasSettings>().file);
-  const auto read = std::make_shared<KerasFile>(KerasFile{keras::read_keras(file)});
-  to_units_of_training(job, read->model);
+  const auto read = std::make_shared<KerasFile>(read_model(job, file));
   whole.file = read;
   const keras::KerasModel& model = read->model;
   if (fit.loss.empty()) {
@@ -156,7 +170,8 @@ CompiledJob with_compiled(job::Job given) {
     graph::Parameters parameters = graph::Parameters::of(model.graph);
     const Network network = fresh_network("model", model.graph, std::move(parameters), optimizer);
     auto variables = keras_optimizer_variables(optimizer, model.graph, model.order, network);
-    optimizer.restore = keras::read_keras_optimizer(file, variables);
+    // State of an optimizer belongs to the weights that it was kept for.
+    optimizer.restore = read->drawn.empty() && keras::read_keras_optimizer(file, variables);
     if (optimizer.restore) read->optimizer = std::move(variables);
   } else {
     optimizer::Settings otherwise;

@@ -2,6 +2,7 @@
 // What a job leaves to the Keras file that it trains: the losses, metrics and optimiser that the model was compiled
 // with (model.compile), and the optimiser's state. Thread-safe functions.
 
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,7 +19,12 @@ namespace linac::trained {
 struct KerasFile {
   keras::KerasModel model;
   std::vector<keras::OptimizerVariable> optimizer{};  // its state, where it was asked for and is there
+  std::vector<std::string> drawn{};                   // layers whose weights are not the file's
 };
+
+/// The model of a job of kind keras as it is trained: with the settings of model.layers, and what a file does to bring
+/// scaled targets back to their units undone. Without the optimizer's state. User error naming file and layer.
+KerasFile read_model(const job::Job& job, const std::filesystem::path& file);
 
 struct CompiledJob {
   job::Job job;

@@ -89,8 +89,7 @@ keras::KerasModel keras_of(const fs::path& run, const std::optional<fs::path>& l
     if (fits(model.graph, state)) return model;
   }
   if (job.model.is<job::KerasSettings>()) {
-    model = keras::read_keras(file_of_job(run, job.model.as<job::KerasSettings>().file));
-    to_units_of_training(job, model);
+    model = read_model(job, file_of_job(run, job.model.as<job::KerasSettings>().file)).model;
     const auto losses = models::losses_of_outputs(model.graph, job.train.fit.loss);
     model.graph = models::with_outputs(model.graph, models::used_outputs(losses));
   } else {

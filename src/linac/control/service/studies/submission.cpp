@@ -108,7 +108,7 @@ execution::SubmissionRequest trial_request(Database& database, const execution::
   request.file = fmt::format("the job of study '{}'", record.name);
   request.directory = wishes.directory;
   request.overrides = study::settings_of(study.space(), trial.point);
-  request.name = fmt::format("{}-{:04}", record.name, trial.number);
+  request.name = execution::name_of_member(record.name, fmt::format("{:04}", trial.number), request.overrides);
   request.experiment = record.experiment;
   request.user = record.user;
   request.account = settings.account(database, record.user);

@@ -45,14 +45,14 @@ bool all_finite(std::span<const float> values) {
 FitLoop::FitLoop(const job::Job& job, comm::Group& group, const Computing& computing, PhaseClock& clock, FitStart start)
     : job_(job),
       start_(start.network(job)),
-      sizes_(start.sizes),
+      remarks_(start.remarks),
       foreign_(start.foreign),
       model_(start.model(job)),
       input_(job, columns_read()),
       clock_(clock),
       update_(job, group, computing, clock) {
   if (group.rank() == 0) {
-    for (const std::string& size : sizes_) log::info("[data] input " + size);
+    for (const auto& [what, text] : remarks_) log::info(fmt::format("[data] {} {}", what, text));
     input_.warn();
     if (const std::string remark = foreign_ ? foreign_->remark() : ""; !remark.empty()) log::warn(remark);
   }

@@ -76,8 +76,8 @@ class FitLoop : public LoopSteps, public LoopData, public LoopWords {
                                    const std::filesystem::path& folder) const;
 
   const job::Job& job_;
-  const Network start_;                                // before the first step
-  const std::vector<std::string> sizes_;               // of inputs that the model leaves open, for people
+  const Network start_;  // before the first step
+  const FitStart::Remarks remarks_;
   const std::optional<models::ForeignModel> foreign_;  // somebody else's code
   models::Supervised model_;
   TableInput input_;

@@ -182,7 +182,7 @@ int64_t FitLoop::test_events() const {
 
 std::vector<std::string> FitLoop::describe_data() const {
   std::vector<std::string> lines = input_.describe();
-  for (const std::string& size : sizes_) lines.push_back(fmt::format("{:<6} {}", "input", size));
+  for (const auto& [what, text] : remarks_) lines.push_back(fmt::format("{:<6} {}", what, text));
   for (const std::string& line : class_weights_) lines.push_back(fmt::format("{:<6} {}", "weight", line));
   return lines;
 }

@@ -1,6 +1,7 @@
 #include "linac/train/train/loops/fit_start.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -13,7 +14,6 @@
 #include "linac/train/trained/job_transform.h"
 #include "linac/train/trained/labelled_data.h"
 #include "linac/train/trained/open_inputs.h"
-#include "linac/train/trained/target_units.h"
 
 namespace linac::train {
 namespace {
@@ -64,7 +64,7 @@ void close_sizes(const job::Job& job, FitStart& start) {
   trained::InputSizes sizes =
       trained::input_sizes(start.graph, given, job.data.train, columns, trained::transform_of(job, columns));
   start.graph = graph::with_input_shapes(std::move(start.graph), sizes.shapes);
-  start.sizes = std::move(sizes.words);
+  for (std::string& words : sizes.words) start.remarks.emplace_back("input", std::move(words));
 }
 
 }  // namespace
@@ -95,15 +95,21 @@ FitStart keras_start(const job::Job& job, const trained::KerasFile* read) {
   FitStart start{.settings = settings_of(job.train.fit)};
   start.keras_file = trained::model_of_job(job.model.as<job::KerasSettings>().file);
   trained::KerasFile own;
-  if (read == nullptr) {
-    own.model = keras::read_keras(start.keras_file);
-    trained::to_units_of_training(job, own.model);
-  }
+  if (read == nullptr) own = trained::read_model(job, start.keras_file);
   const trained::KerasFile& file = read == nullptr ? own : *read;
   start.parameters = graph::from_weight_values(file.model.graph, file.model.weights);
   start.order = file.model.order;
   start.graph = file.model.graph;
   start.optimizer_state = file.optimizer;
+  if (!file.drawn.empty()) {
+    const std::string layers = fmt::format("{}", fmt::join(file.drawn, ", "));
+    if (job.train.optimizer.restore)
+      throw user_error(
+          fmt::format("[fit] model.layers makes the weights of {} anew, and {} has no state of an optimizer "
+                      "for these; set train.optimizer.restore=false",
+                      layers, start.keras_file));
+    start.remarks.emplace_back("layers", fmt::format("{}: other weights than the file's, drawn by train.seed", layers));
+  }
   close_sizes(job, start);
   return start;
 }

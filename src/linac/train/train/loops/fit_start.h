@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "linac/base/job/job.h"
@@ -17,6 +18,8 @@
 namespace linac::train {
 
 struct FitStart {
+  using Remarks = std::vector<std::pair<std::string, std::string>>;  // on what is not the file's, for people
+
   graph::Graph graph = {};
   graph::Parameters parameters = {};
   models::SupervisedSettings settings = {};                    // what the job and the kind say
@@ -24,7 +27,7 @@ struct FitStart {
   std::string keras_file = {};                                 // that the graph is of, for its optimiser
   std::vector<int> order = {};                                 // of the layers in that file
   std::vector<keras::OptimizerVariable> optimizer_state = {};  // of that file, if it was read with it
-  std::vector<std::string> sizes = {};                         // of inputs that the file leaves open, for people
+  Remarks remarks = {};
 
   /// What the state holds at first. The parameters leave.
   Network network(const job::Job& job);
