@@ -80,7 +80,8 @@ class TraceError(ValueError):
 def save(model, path, loss=None, metrics=None, targets=None):
     """Writes `model` to `path` (NAME.keras) as layers of Keras and operations of keras.ops. The model itself stays as it
     is. A compiled model keeps its loss, metrics and optimizer, but not the optimizer's state. With a `loss`, or one of
-    its own that it was compiled with, or layers that call add_loss, the file holds with_losses(...)."""
+    its own that it was compiled with, or layers that call add_loss, the file holds with_losses(...); losses of Keras stay
+    those of the model's outputs then, unless `loss` takes their place."""
     loss = loss or _own_loss_of(model)
     functional, added = _trace(model)
     if loss or metrics or added:
@@ -131,20 +132,40 @@ def _with_losses(model, functional, added, loss, metrics, targets):
     with trace.taking_calls():
         values = {f"metric_{name}": _of_events(name, function(*given)) for name, function in (metrics or {}).items()}
         parts = ([loss(*given)] if loss else []) + added
-        if not parts:
+        kept = {} if loss else _compiled_by_output(model, outputs)
+        if not parts and not kept.get("loss"):
             raise TraceError("[linac_keras] no loss: give `loss`, a function of y_true and y_pred that computes with keras.ops")
-        total = _of_events("loss", parts[0])
-        for part in parts[1:]:
-            total = ops.add(total, _of_events("add_loss", part))
-        values["loss"] = total
+        if parts:
+            total = _of_events("loss", parts[0])
+            for part in parts[1:]:
+                total = ops.add(total, _of_events("add_loss", part))
+            values["loss"] = total
         values = {name: keras.layers.Activation("linear", name=name)(value) for name, value in values.items()}
     inputs = [*functional.inputs, *wanted.values()]
     rewritten = _Rewriting(trace, inputs).run([*functional.outputs, *values.values()])
     with _unique_names(rewritten):
         whole = keras.Model(inputs, rewritten, name=functional.name)
     if getattr(model, "compiled", False):
-        whole.compile(optimizer=keras.optimizers.deserialize(model.get_compile_config()["optimizer"]))
+        whole.compile(optimizer=keras.optimizers.deserialize(model.get_compile_config()["optimizer"]), **kept)
     return whole
+
+
+def _compiled_by_output(model, outputs):
+    """Keras's losses, their weights and metrics that the model was compiled with, by output; nothing without losses."""
+    config = keras.saving.deserialize_keras_object(model.get_compile_config()) if getattr(model, "compiled", False) else {}
+    if not config.get("loss"):
+        return {}
+    kept = {}
+    for key in ("loss", "loss_weights", "metrics", "weighted_metrics"):
+        value = config.get(key)
+        if not value:
+            continue
+        if len(outputs) > 1 and isinstance(value, (list, tuple)):
+            value = dict(zip(outputs, value, strict=True))
+        elif not isinstance(value, dict):
+            value = dict.fromkeys(outputs, value)
+        kept[key] = {name: one for name, one in value.items() if one is not None}
+    return kept
 
 
 def _of_events(name, value):

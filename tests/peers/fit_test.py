@@ -244,6 +244,26 @@ def compiled(folder: pathlib.Path, data: dict, name: str) -> None:
            f"compiled with {name}: metrics are taken over, and the job says so")
 
 
+def compiled_logits(folder: pathlib.Path, data: dict) -> None:
+    """Settings of a compiled loss count, and go back to Keras; behind a softmax from_logits counts nothing, as in Keras."""
+    x, y = [data["features"], data["list"]], data["one_hot"]
+    for activation in ("linear", "softmax"):
+        keras.utils.set_random_seed(8)
+        model = classifier(activation, 3, recurrent=False)
+        model.compile(keras.optimizers.SGD(0.05), keras.losses.CategoricalCrossentropy(from_logits=True, label_smoothing=0.1))
+        path, out = folder / f"logits-{activation}.keras", folder / f"logits-{activation}"
+        model.save(path)
+        text = train(job_of(folder, path, "one_hot", {"train.replicas": 1, "train.batch": EVENTS}), out)
+        expected = model.fit(x, y, batch_size=EVENTS, epochs=EPOCHS, shuffle=False, verbose=0).history["loss"]
+        losses = [line["train"]["loss"] for line in epochs(out)]
+        home = keras.models.load_model(out / "models" / "model.keras")
+        after = abs(home.evaluate(x, y, verbose=0) - model.evaluate(x, y, verbose=0))
+        expect(far(losses, expected) < TOLERANCE and after < 20 * TOLERANCE,
+               f"compiled from logits, {activation}: losses within {far(losses, expected):.1e}, Keras's of the trained file within {after:.1e}")
+        expect(("taken for a probability" in text) == (activation == "softmax") and home.loss.from_logits == (activation == "linear"),
+               f"compiled from logits, {activation}: {home.loss.get_config()}")
+
+
 def two_outputs() -> keras.Model:
     features, particles = keras.Input((4,), name="features"), keras.Input((7, 3), name="list")
     x = L.Dense(8, activation="tanh")(L.Concatenate()([features, L.GRU(5)(particles)]))
@@ -792,6 +812,7 @@ def main() -> None:
     weights = data["weight"]
     beside_keras(folder, data, "event_weight", "categorical_crossentropy", "softmax", 3, "one_hot", adam, ["accuracy"],
                  {"data.event_weight": "weight"}, sample_weight=weights)
+    compiled_logits(folder, data)
     every_output(folder, data)
     every_metric(folder)
     weighted_steps(folder, data)

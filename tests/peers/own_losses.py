@@ -105,6 +105,13 @@ def an_added_loss(fit: types.ModuleType, folder: pathlib.Path, data: dict) -> No
     linac_keras.save(model, path)
     trained_beside_keras(fit, folder, data, "added", model, data["features"], {"train.fit.loss": ["mean_squared_error", "output"]},
                          measures={"loss": "loss"}, path=path, target="features", compiled=dict(loss="mean_squared_error"))
+    for loss in ("mean_squared_error", {"again": keras.losses.MeanSquaredError()}):
+        keras.utils.set_random_seed(13)
+        compiled = dict(loss=loss, metrics=["mean_absolute_error"])
+        model.compile(optimizer=keras.optimizers.SGD(0.1), **compiled)
+        linac_keras.save(model, path)
+        trained_beside_keras(fit, folder, data, "added-compiled", model, data["features"], {}, path=path, target="features", compiled=compiled,
+                             measures={"loss": "loss", "again_mean_absolute_error": "mean_absolute_error"})
 
 
 def no_loss_of_an_output(fit: types.ModuleType, folder: pathlib.Path, data: dict) -> None:

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "linac/base/base/error.h"
+#include "linac/model/keras/layers.h"
 #include "linac/model/keras/settings.h"
 
 namespace linac::keras {
@@ -72,9 +73,18 @@ const std::map<std::string, std::vector<json>>& computed_settings() {
   return settings;
 }
 
+// Settings of losses that a job has, too.
+constexpr const char *kLogits = "from_logits", *kSmoothing = "label_smoothing";
+
+bool has_setting(const std::string& loss, const char* setting) {
+  return loss.ends_with("crossentropy") && (setting == kLogits || !loss.starts_with("sparse"));
+}
+
 // "gamma = 3.0", the first that linac does not compute; empty if it computes what these settings say.
-std::string uncomputed_setting(const json& config) {
+std::string uncomputed_setting(json config, const std::string& loss = "") {
   if (!config.is_object()) return "";
+  if (has_setting(loss, kLogits) && config.value(kLogits, json()).is_boolean()) config.erase(kLogits);
+  if (has_setting(loss, kSmoothing) && config.value(kSmoothing, json()).is_number()) config.erase(kSmoothing);
   for (const auto& [key, values] : computed_settings()) {
     const auto found = config.find(key);
     if (found != config.end() && std::find(values.begin(), values.end(), *found) == values.end())
@@ -121,11 +131,10 @@ std::string loss_name(const json& loss) {
         "[keras] the model was compiled with a loss that is Python code, which its file does not hold; give "
         "train.fit.loss");
   }
-  if (const std::string setting = uncomputed_setting(config_of(loss)); !setting.empty()) {
-    throw user_error(fmt::format(
-        "[keras] the model was compiled with a {} that has settings of its own ({}); give train.fit.loss, and "
-        "train.fit.from_logits or train.fit.label_smoothing where they are meant",
-        name, setting));
+  if (const std::string setting = uncomputed_setting(config_of(loss), name); !setting.empty()) {
+    throw user_error(
+        fmt::format("[keras] the model was compiled with a {} that has settings of its own ({}); give train.fit.loss",
+                    name, setting));
   }
   return name;
 }
@@ -186,6 +195,36 @@ const json* member(const json& compile_config, const char* key) {
   return found == compile_config.end() || found->is_null() ? nullptr : &*found;
 }
 
+// By output as the file has them; empty if the model was not compiled.
+std::vector<json> losses_of_outputs(const json& compile_config, const graph::Graph& graph) {
+  const json* const loss = member(compile_config, "loss");
+  if (loss == nullptr) return {};
+  std::vector<json> losses;
+  for (size_t i = 0; i < graph.outputs.size(); ++i) {
+    json one = *loss;
+    if (loss->is_array()) one = i < loss->size() ? (*loss)[i] : json();
+    if (loss->is_object() && !loss->contains("class_name"))
+      one = loss->value(output_name(graph, graph.outputs[i]), json());
+    losses.push_back(std::move(one));
+  }
+  return losses;
+}
+
+// As a class, where Keras's default of a setting is another.
+json written_loss(const std::string& name, const LossSettings& settings) {
+  if (name == kNoLoss) return nullptr;
+  json config{{"name", name}, {"reduction", "sum_over_batch_size"}};
+  const bool logits = settings.from_logits && has_setting(name, kLogits),
+             smoothed = settings.label_smoothing > 0 && has_setting(name, kSmoothing);
+  if (logits) config[kLogits] = true;
+  if (smoothed) config[kSmoothing] = settings.label_smoothing;
+  if (!logits && !smoothed) return name;
+  return {{"module", "keras.losses"},
+          {"class_name", keras_class_name(name)},
+          {"config", config},
+          {"registered_name", nullptr}};
+}
+
 // Keras 2 writes compile("sgd") into .keras files as it was given. Its defaults, where they are not linac's.
 json settings_of_text(const std::string& optimizer) {
   static const std::map<std::string, json> settings{{"sgd", {{"learning_rate", 0.01}}},
@@ -232,17 +271,28 @@ std::vector<std::string> compiled_losses(const json& compile_config, const graph
   return names;
 }
 
-std::vector<ToldLoss> told_losses(const json& compile_config, const graph::Graph& graph) {
-  const json* const loss = member(compile_config, "loss");
-  if (loss == nullptr) return {};
-  std::vector<ToldLoss> told;
-  for (size_t i = 0; i < graph.outputs.size(); ++i) {
-    json one = *loss;
-    if (loss->is_array()) one = i < loss->size() ? (*loss)[i] : json();
-    if (loss->is_object() && !loss->contains("class_name"))
-      one = loss->value(output_name(graph, graph.outputs[i]), json());
-    told.push_back({name_of(one), config_of(one).value("from_logits", json()) == true});
+LossSettings compiled_loss_settings(const json& compile_config, const graph::Graph& graph) {
+  const std::vector<json> losses = losses_of_outputs(compile_config, graph);
+  json found = json::object();
+  for (size_t i = 0; i < losses.size(); ++i) {
+    for (const auto& [setting, otherwise] : {std::pair{kLogits, json(false)}, std::pair{kSmoothing, json(0.0)}}) {
+      if (!has_setting(name_of(losses[i]), setting)) continue;
+      const json value = config_of(losses[i]).value(setting, otherwise);
+      if (found.contains(setting) && found[setting] != value)
+        throw user_error(
+            fmt::format("[keras] the model was compiled with losses of different {}, output '{}' with {}, and "
+                        "a training has one for all; give train.fit.loss, and train.fit.{} for all",
+                        setting, output_name(graph, graph.outputs[i]), brief(value), setting));
+      found[setting] = value;
+    }
   }
+  return {.from_logits = found.value(kLogits, false), .label_smoothing = found.value(kSmoothing, 0.0)};
+}
+
+std::vector<ToldLoss> told_losses(const json& compile_config, const graph::Graph& graph) {
+  std::vector<ToldLoss> told;
+  for (const json& loss : losses_of_outputs(compile_config, graph))
+    told.push_back({name_of(loss), config_of(loss).value(kLogits, json()) == true});
   return told;
 }
 
@@ -316,7 +366,7 @@ json compile_config(const Compilation& compilation, const graph::Graph& graph) {
     return named;
   };
   std::vector<json> losses;
-  for (const std::string& loss : compilation.losses) losses.push_back(loss == kNoLoss ? json() : json(loss));
+  for (const std::string& loss : compilation.losses) losses.push_back(written_loss(loss, compilation.settings));
   json config{{"loss", by_output(losses)}};
   if (const auto& optimizer = compilation.optimizer) {
     config["optimizer"] = {{"module", "keras.optimizers"},

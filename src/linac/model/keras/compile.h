@@ -18,6 +18,14 @@ nlohmann::json modern_compile_config(nlohmann::json keras2, const graph::Graph& 
 /// for a loss without a name, or for settings of one that linac does not compute.
 std::vector<std::string> compiled_losses(const nlohmann::json& compile_config, const graph::Graph& graph);
 
+/// Settings that a job has once, for the cross-entropies of all outputs (train.fit).
+struct LossSettings {
+  bool from_logits = false;
+  double label_smoothing = 0;
+};
+/// User error if two of them have others.
+LossSettings compiled_loss_settings(const nlohmann::json& compile_config, const graph::Graph& graph);
+
 /// What is known of the loss of an output.
 struct ToldLoss {
   std::string name;          // as above; empty: the file does not say it
@@ -57,6 +65,7 @@ struct Compilation {
   std::vector<double> loss_weights;  // one an output
   MetricNames metrics, weighted_metrics;
   std::optional<WrittenOptimizer> optimizer;  // nothing: Keras compiles with its default
+  LossSettings settings = {};
 };
 /// The compile_config for Keras to compile the model with when it is loaded.
 nlohmann::json compile_config(const Compilation& compilation, const graph::Graph& graph);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "linac/base/base/error.h"
+#include "linac/base/base/test_errors.h"
 
 namespace linac::keras {
 namespace {
@@ -131,9 +132,39 @@ TEST(CompiledLosses, AreRefusedWithSettingsThatLinacDoesNotCompute) {
       contains(R"({"class_name": "MeanSquaredError", "config": {"reduction": "sum"}})", R"((reduction = "sum"))"));
   EXPECT_TRUE(contains(R"({"class_name": "SparseCategoricalCrossentropy", "config": {"ignore_class": 1}})",
                        "(ignore_class = 1)"));
-  EXPECT_TRUE(
-      contains(R"({"class_name": "BinaryCrossentropy", "config": {"from_logits": true}})", "from_logits = true"));
+  EXPECT_EQ(loss(R"({"class_name": "BinaryCrossentropy", "config": {"from_logits": true, "label_smoothing": 0.1}})"),
+            "binary_crossentropy")
+      << "a job has these";
+  EXPECT_TRUE(contains(R"({"class_name": "MeanSquaredError", "config": {"from_logits": true}})", "from_logits = true"));
   EXPECT_TRUE(contains(R"({"class_name": "function", "config": "<lambda>"})", "Python code"));
+}
+
+TEST(CompiledLosses, HaveOneSettingForAllCrossentropies) {
+  const graph::Graph graph = with_outputs({"a", "b", "c"});
+  const auto config = [](const char* a, const char* b) {
+    return json{{"loss", {{"a", json::parse(a)}, {"b", json::parse(b)}, {"c", "mse"}}}};
+  };
+  const char* const of_logits = R"({"class_name": "CategoricalCrossentropy", "config": {"from_logits": true}})";
+  const char* const sparse = R"({"class_name": "SparseCategoricalCrossentropy", "config": {"from_logits": true}})";
+  const char* const smooth = R"({"class_name": "CategoricalCrossentropy",
+      "config": {"from_logits": true, "label_smoothing": 0.1}})";
+  EXPECT_TRUE(compiled_loss_settings(config(of_logits, sparse), graph).from_logits);
+  EXPECT_EQ(compiled_loss_settings(config(smooth, sparse), graph).label_smoothing, 0.1) << "a sparse one has none";
+  EXPECT_FALSE(compiled_loss_settings(config("\"mse\"", "\"mse\""), graph).from_logits);
+  expect_in(message_of([&] { compiled_loss_settings(config(of_logits, smooth), graph); }),
+            {"different label_smoothing", "'b'", "train.fit.label_smoothing"});
+  expect_in(message_of([&] { compiled_loss_settings(config(of_logits, "\"binary_crossentropy\""), graph); }),
+            {"different from_logits"});
+
+  Compilation written;
+  written.losses = {"categorical_crossentropy", "sparse_categorical_crossentropy", "mean_squared_error"};
+  written.settings = {.from_logits = true, .label_smoothing = 0.1};
+  const json again = compile_config(written, graph);
+  EXPECT_EQ(again["loss"]["a"]["class_name"], "CategoricalCrossentropy");
+  EXPECT_EQ(again["loss"]["c"], "mean_squared_error");
+  EXPECT_TRUE(compiled_loss_settings(again, graph).from_logits);
+  EXPECT_EQ(compiled_loss_settings(again, graph).label_smoothing, 0.1);
+  EXPECT_EQ(compiled_losses(again, graph), written.losses);
 }
 
 TEST(CompiledLosses, AreToldWithTheirLogits) {

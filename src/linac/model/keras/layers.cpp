@@ -52,14 +52,7 @@ std::string read_initializer(const SettingPlace& place, const json& value) {
 }
 
 json write_initializer(const std::string& name) {
-  std::string class_name;
-  bool start = true;
-  for (const char letter : name) {
-    if (letter != '_')
-      class_name += start ? static_cast<char>(std::toupper(static_cast<unsigned char>(letter))) : letter;
-    start = letter == '_';
-  }
-  if (name == "uniform") class_name = "RandomUniform";
+  const std::string class_name = name == "uniform" ? "RandomUniform" : keras_class_name(name);
   const bool random = name != "zeros" && name != "ones";
   return {{"module", "keras.initializers"},
           {"class_name", class_name},
@@ -311,6 +304,16 @@ std::vector<std::string> keras_class_names() {
     if (!graph::find_layer_kind(name)->own && !name.starts_with(kOperation)) names.push_back(name);
   }
   return names;
+}
+
+std::string keras_class_name(const std::string& snake_case) {
+  std::string name;
+  bool start = true;
+  for (const char letter : snake_case) {
+    if (letter != '_') name += start ? static_cast<char>(std::toupper(static_cast<unsigned char>(letter))) : letter;
+    start = letter == '_';
+  }
+  return name;
 }
 
 std::string keras_snake_case(const std::string& class_name) {

@@ -30,5 +30,7 @@ bool is_operation(const graph::Node& node);
 
 /// "Conv3D" -> "conv3d", "LeakyReLU" -> "leaky_re_lu": how Keras derives the name of a layer's group of weights.
 std::string keras_snake_case(const std::string& class_name);
+/// "he_uniform" -> "HeUniform"
+std::string keras_class_name(const std::string& snake_case);
 
 }  // namespace linac::keras

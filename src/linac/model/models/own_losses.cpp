@@ -35,14 +35,15 @@ std::vector<std::string> names_of_outputs(const graph::Graph& graph) {
   return names;
 }
 
+const char* loss_by_name(const std::string& name) {
+  if (name == kLossName) return job::kOutputLoss;
+  return name.starts_with(kMetricPrefix) ? job::kOutputMetric : job::kNoLoss;
+}
+
 std::vector<std::string> losses_by_name(const graph::Graph& graph) {
   std::vector<std::string> losses;
   const std::vector<std::string> names = names_of_outputs(graph);
-  for (const std::string& name : names) {
-    losses.emplace_back(name == kLossName                 ? job::kOutputLoss
-                        : name.starts_with(kMetricPrefix) ? job::kOutputMetric
-                                                          : job::kNoLoss);
-  }
+  for (const std::string& name : names) losses.emplace_back(loss_by_name(name));
   if (std::find(losses.begin(), losses.end(), job::kOutputLoss) != losses.end()) return losses;
   throw user_error(
       fmt::format("[fit] train.fit.loss is '{}', and no output of '{}' is called '{}' ({}); give one for each output, "
@@ -71,6 +72,13 @@ std::vector<std::string> losses_of_outputs(const graph::Graph& graph, const std:
   if (std::none_of(losses.begin(), losses.end(), learns))
     throw user_error("[fit] train.fit.loss leaves nothing to learn from; give one of the outputs a loss");
   return losses;
+}
+
+std::vector<std::string> with_own_losses(const graph::Graph& graph, std::vector<std::string> compiled) {
+  const std::vector<std::string> names = names_of_outputs(graph);
+  for (size_t i = 0; compiled.size() == names.size() && i < names.size() && names.size() > 1; ++i)
+    if (compiled[i] == job::kNoLoss) compiled[i] = loss_by_name(names[i]);
+  return compiled;
 }
 
 bool computes_own_loss(const graph::Graph& graph) {

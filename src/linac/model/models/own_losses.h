@@ -18,6 +18,10 @@ std::vector<std::string> losses_of_outputs(const graph::Graph& graph, const std:
 /// Whether one of several outputs is called "loss".
 bool computes_own_loss(const graph::Graph& graph);
 
+/// The losses that a file was compiled with, one an output: of several outputs without one, "loss" and those called
+/// "metric_NAME" are what their names say.
+std::vector<std::string> with_own_losses(const graph::Graph& graph, std::vector<std::string> compiled);
+
 /// What the loss of an output is reported as: "OUTPUT_loss"; of one that is a metric its name, NAME of "metric_NAME".
 std::string measure_of_loss(const std::string& output, const std::string& loss);
 

@@ -50,6 +50,14 @@ TEST(OwnLosses, OneWordGoesByTheOutputsNames) {
   message_of(ErrorCode::kUser, [&] { losses_of_outputs(graph, {"mse", "output", "likelihood"}); });
 }
 
+TEST(OwnLosses, StandBesideCompiledOnesByTheirNames) {
+  const graph::Graph graph = network({"energy", "metric_bias", "loss", "other"});
+  EXPECT_EQ(with_own_losses(graph, {"mse", "none", "none", "none"}), (Words{"mse", "metric", "output", "none"}));
+  EXPECT_EQ(with_own_losses(graph, {"mse", "mae", "mae", "none"}), (Words{"mse", "mae", "mae", "none"}));
+  EXPECT_EQ(with_own_losses(graph, {}), Words{}) << "was not compiled";
+  EXPECT_EQ(with_own_losses(network({"loss"}), {"mse"}), Words{"mse"});
+}
+
 TEST(OwnLosses, WhoUsesTheModelNeedsNoTruth) {
   const Words losses{"none", "metric", "output"};
   EXPECT_EQ(used_outputs(losses), (std::vector<size_t>{0}));

@@ -12,6 +12,7 @@
 #include "linac/base/job/target_values.h"
 #include "linac/model/graph/masks.h"
 #include "linac/model/graph/weight_rules.h"
+#include "linac/model/models/logits.h"
 #include "linac/model/models/own_losses.h"
 #include "linac/model/models/runnable.h"
 #include "linac/model/nn/gradient.h"
@@ -91,6 +92,7 @@ struct Supervised::Parts {
   std::vector<Target> targets;
   std::vector<std::string> measures{"loss"};
   std::vector<Metric> metrics;
+  std::vector<bool> from_logits;      // by output: whether its loss applies softmax or sigmoid
   std::vector<bool> masked;           // by output: whether a mask says which of its steps count
   std::vector<bool> weight_sums;      // by output: whether a weighted metric is to be divided by it
   std::vector<std::string> divisors;  // the last of `measures`: what metrics are divided by
@@ -117,6 +119,7 @@ struct Supervised::Parts {
       if (job::has_target(loss)) targets.push_back({i, node.output});
       if (nn::is_sparse(loss)) targets.back().shape.pop_back();
       if (reports_loss(i)) measures.push_back(measure_of_loss(node.name, loss));
+      from_logits.push_back(takes_logits(graph, i, loss, settings.from_logits));
       masked.push_back(graph::has_mask(graph, graph.outputs[i]));
     }
     for (const graph::Node& node : graph.nodes)
@@ -240,7 +243,6 @@ struct Supervised::Parts {
     const at::Tensor weights = batch.weights.empty()
                                    ? at::Tensor()
                                    : view(batch.weights, batch.events, {}).to(nn::torch_device(network.device()));
-    const nn::LossOptions options{.label_smoothing = settings.label_smoothing, .from_logits = settings.from_logits};
     std::vector<at::Tensor> all{at::Tensor()};
     at::Tensor total;
     std::vector<std::vector<at::Tensor>> factors(graph.outputs.size());  // of the events
@@ -257,6 +259,7 @@ struct Supervised::Parts {
     for (size_t i = 0; i < graph.outputs.size(); ++i) {
       if (settings.losses[i] == job::kNoLoss) continue;
       const bool is_metric = settings.losses[i] == job::kOutputMetric;
+      const nn::LossOptions options{.label_smoothing = settings.label_smoothing, .from_logits = from_logits[i]};
       const at::Tensor mask = mask_of(given, i), steps = mask.defined() ? nn::weights_of_mask(mask) : at::Tensor();
       const at::Tensor events = nn::loss_of_events(settings.losses[i], outputs[i], wanted[i], options, steps);
       const at::Tensor loss = event_weight * (is_metric ? events : weighted(events, i)).sum();

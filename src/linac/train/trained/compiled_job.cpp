@@ -150,7 +150,10 @@ CompiledJob with_compiled(job::Job given) {
   whole.file = read;
   const keras::KerasModel& model = read->model;
   if (fit.loss.empty()) {
-    fit.loss = keras::compiled_losses(model.compile, model.graph);
+    fit.loss = models::with_own_losses(model.graph, keras::compiled_losses(model.compile, model.graph));
+    const keras::LossSettings settings = keras::compiled_loss_settings(model.compile, model.graph);
+    fit.from_logits = fit.from_logits || settings.from_logits;
+    if (fit.label_smoothing == 0) fit.label_smoothing = settings.label_smoothing;
     if (fit.loss.empty() && models::computes_own_loss(model.graph)) fit.loss = {job::kOutputLoss};
     if (fit.loss.empty()) {
       throw user_error(fmt::format("[fit] {}: was saved without a loss (model.compile); set train.fit.loss", file));

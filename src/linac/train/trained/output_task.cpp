@@ -6,15 +6,14 @@
 
 #include "linac/base/job/job.h"
 #include "linac/base/job/target_values.h"
+#include "linac/model/graph/last_activation.h"
 #include "linac/model/keras/compile.h"
+#include "linac/model/models/logits.h"
 
 namespace linac::trained {
 namespace {
 
 using scores::Task;
-
-constexpr const char* kReshaping[] = {"Reshape",  "Flatten",     "Permute",     "Dropout",
-                                      "Identity", "ops.Reshape", "ops.Squeeze", "ops.ExpandDims"};
 
 // Of each output. A file that linac has trained is compiled with the losses of its job; what is no Keras file has its
 // job alone.
@@ -58,36 +57,19 @@ const char* words_of(Task task) {
 
 }  // namespace
 
-std::string last_activation(const graph::Graph& graph, int node) {
-  const graph::Node* at = &graph.nodes[static_cast<size_t>(node)];
-  const auto named = [](const nlohmann::json& attributes) {
-    const nlohmann::json value =
-        attributes.is_object() ? attributes.value("activation", nlohmann::json()) : nlohmann::json();
-    return value.is_string() ? value.get<std::string>() : std::string("linear");
-  };
-  while (std::ranges::find(kReshaping, at->op) != std::end(kReshaping) ||
-         (at->op == "Activation" && named(at->attributes) == "linear"))
-    at = &graph.nodes[static_cast<size_t>(at->inputs.front())];
-  if (at->op == graph::kForeignModule || at->op == graph::kForeignOutput || at->op == graph::kPart) return "";
-  if (at->op == "Softmax" || at->op == "ops.Softmax") return "softmax";
-  if (at->op == "ops.Sigmoid") return "sigmoid";
-  if (at->op != "TimeDistributed") return named(at->attributes);
-  const nlohmann::json& layer = at->attributes.at("layer");
-  return layer.value("op", "") == "Softmax" ? "softmax" : named(layer.value("attributes", nlohmann::json()));
-}
-
 std::vector<OutputTask> output_tasks(const TrainedModel& model) {
   const std::vector<int>& outputs = model.graph.outputs;
   const std::vector<keras::ToldLoss> losses = losses_of(model);
   std::vector<OutputTask> tasks;
   for (size_t i = 0; i < outputs.size(); ++i) {
     const graph::Node& output = model.graph.nodes[static_cast<size_t>(outputs[i])];
-    const std::string activation = last_activation(model.graph, outputs[i]);
+    const std::string activation = graph::last_activation(model.graph, outputs[i]);
     const std::string& loss = losses[i].name;
     OutputTask& found = tasks.emplace_back();
     if (!loss.empty()) {
       found.task = task_of_loss(loss, output, activation);
-      found.logits = losses[i].from_logits && found.task != Task::kRegression;
+      found.logits =
+          found.task != Task::kRegression && models::takes_logits(model.graph, i, loss, losses[i].from_logits);
       continue;
     }
     found.task = task_of_activation(activation, output);

@@ -19,7 +19,4 @@ struct OutputTask {
 /// by its last activation.
 std::vector<OutputTask> output_tasks(const TrainedModel& model);
 
-/// "softmax" of what has one in the end, though it be reshaped after; "linear" without any; empty where nobody knows.
-std::string last_activation(const graph::Graph& graph, int node);
-
 }  // namespace linac::trained

@@ -62,6 +62,7 @@ FitLoop::FitLoop(const job::Job& job, comm::Group& group, const Computing& compu
   if (group.rank() != 0) return;
   warn_of_classes();
   warn_of_weights();
+  warn_of_logits();
 }
 
 std::vector<const graph::Graph*> FitLoop::graphs() const {

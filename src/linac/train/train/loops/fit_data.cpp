@@ -7,6 +7,8 @@
 #include "linac/base/base/plural.h"
 #include "linac/base/job/target_values.h"
 #include "linac/model/graph/input_rules.h"
+#include "linac/model/graph/last_activation.h"
+#include "linac/model/models/logits.h"
 #include "linac/train/train/loops/class_balance.h"
 #include "linac/train/train/loops/fit.h"
 #include "linac/train/train/monitor.h"
@@ -161,6 +163,17 @@ void FitLoop::warn_of_weights() const {
         fmt::format("[data] event weights of '{}' go down to {:g}: where they are below 0, the training moves "
                     "away from the event",
                     job_.data.event_weight, facts.min));
+  }
+}
+
+void FitLoop::warn_of_logits() const {
+  const graph::Graph& graph = model_.graph();
+  for (size_t i = 0; i < graph.outputs.size() && job_.train.fit.from_logits; ++i) {
+    const std::string& loss = model_.losses()[i];
+    if (!loss.ends_with("crossentropy") || models::takes_logits(graph, i, loss, true)) continue;
+    log::warn(fmt::format(
+        "[fit] train.fit.from_logits, and output '{}' has its {} already: it is taken for a probability",
+        graph.nodes[static_cast<size_t>(graph.outputs[i])].name, graph::last_activation(graph, graph.outputs[i])));
   }
 }
 

@@ -11,6 +11,7 @@
 #include "linac/base/job/metrics.h"
 #include "linac/base/job/target_values.h"
 #include "linac/model/keras/archive.h"
+#include "linac/model/models/logits.h"
 #include "linac/model/models/own_losses.h"
 #include "linac/train/train/loops/fit.h"
 #include "linac/train/train/record/record.h"
@@ -119,9 +120,12 @@ keras::Compilation FitLoop::compilation(const std::vector<size_t>& outputs) cons
                                  .loss_weights = {},
                                  .metrics = {},
                                  .weighted_metrics = {},
-                                 .optimizer = trained::keras_optimizer(job_.train.optimizer)};
+                                 .optimizer = trained::keras_optimizer(job_.train.optimizer),
+                                 .settings = {.label_smoothing = job_.train.fit.label_smoothing}};
   for (const size_t output : outputs) {
-    compilation.losses.push_back(model_.losses()[output]);
+    const std::string& loss = compilation.losses.emplace_back(model_.losses()[output]);
+    if (models::takes_logits(model_.graph(), output, loss, job_.train.fit.from_logits))
+      compilation.settings.from_logits = true;
     if (const auto& weights = job_.train.fit.loss_weights; !weights.empty())
       compilation.loss_weights.push_back(weights[output]);
   }
