@@ -115,7 +115,7 @@ def main() -> None:
         ("exchanged networks", "a generator takes one vector", settings(model__generator=files["discriminator"], model__discriminator=files["generator"])),
         ("a regularizer", "the adversarial losses have no place for them", settings(model__generator=folder / "penalized.keras")),
         ("one output", "a discriminator says two numbers", settings(model__discriminator=folder / "one-output.keras")),
-        ("other images", "the generator makes 24x24x24", settings(data__train="[data/showers-train.h5]")),
+        ("other images", "the generator makes 24x24x24; networks of your own make other images (model.generator and", settings(data__train="[data/showers-train.h5]")),
         ("another latent vector", "forward() fails", settings(model__generator=scripts["generator"], model__latent=9)),
     ):
         expect(words in linac("check", job, *changes, status=2), f"{what}: {words}")

@@ -17,7 +17,11 @@ import h5py
 import keras
 import numpy as np
 from keras import layers as L
+
+import make_quantized
 from lib.runs import LINAC
+
+QUANTIZED = pathlib.Path(__file__).resolve().parent / "quantized"
 
 EVENTS, PARTICLES = 301, 60
 LIMIT = 1e-5
@@ -104,6 +108,27 @@ def open_length(folder, particles, features):
     return refused(2, "takes (None, 19), not (20, 18)", "check", job, "--set", "data.inputs=[{name: particles, shape: [20, 18]}]") and ok and good
 
 
+def quantized(folder):
+    """Models of QKeras and HGQ predict as without rounding, which is said, and do not train."""
+    data, ok = folder / "quantized.h5", True
+    with h5py.File(data, "w") as file:
+        file["x"], file["y"] = make_quantized.inputs(), np.zeros((make_quantized.EVENTS, 3), "f4")
+    for name, most in (("qkeras.h5", 0.03), ("hgq.keras", 0.2)):
+        model, out = QUANTIZED / name, folder / "quantized-scores.h5"
+        done = linac("predict", "--model", model, "--data", data, "--out", out)
+        with h5py.File(out) as file:
+            scores = file["out"][:]
+        theirs = np.load(QUANTIZED / f"{model.stem}-scores.npy")
+        worst, rounded = np.abs(scores - theirs).max(), np.abs(scores - theirs).mean()
+        good = done.returncode == 0 and 0 < worst < most and "without rounding: first (QDense" in done.stderr
+        print(f"{'ok  ' if good else 'FAIL'} {name}: scores within {worst:.3f} of those of the program that made it, {rounded:.4f} on average")
+        job = folder / "quantized.json"
+        job.write_text(json.dumps({"name": "q", "model": {"kind": "keras", "file": str(model)},
+                                   "data": {"train": [str(data)], "targets": [{"column": "y"}]}, "train": {"fit": {"loss": "mse"}}}))
+        ok = refused(2, "a training without their rounding would train another model", "check", job) and good and ok
+    return ok
+
+
 def main():
     if len(sys.argv) != 2:
         print(__doc__)
@@ -159,6 +184,7 @@ def main():
     ok = refused(2, "no such input (it has: particles, hlf)", *call, "--input", "jets=features") and ok
     ok = refused(2, "is also an input", *call[:-1], data, "--input", "hlf=features") and ok
     ok = open_length(folder, particles, features) and ok
+    ok = quantized(folder) and ok
     with h5py.File(data) as still:
         ok = "features" in still and ok
     return 0 if ok and not (folder / "none.h5").exists() else 1

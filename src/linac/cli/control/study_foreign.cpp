@@ -1,4 +1,5 @@
 #include "linac/cli/control/study_foreign.h"
+#include "linac/base/base/python_json.h"
 
 #include <fmt/format.h>
 
@@ -18,7 +19,6 @@
 #include "linac/control/study/panda/evaluation.h"
 #include "linac/control/study/panda/steering.h"
 #include "linac/control/study/panda/task_files.h"
-#include "linac/control/study/python_json.h"
 #include "linac/control/study/tensorboard.h"
 
 namespace linac::cli {
@@ -63,7 +63,7 @@ void run_export(const ForeignOptions& options) {
 
 json json_of(const std::string& file) {
   try {
-    return json::parse(study::plain_json(read_file(file)));
+    return json::parse(plain_json(read_file(file)));
   } catch (const json::exception& error) {
     throw user_error(fmt::format("[study] {}: is no JSON ({})", file, error.what()));
   } catch (const Error& error) {

@@ -12,6 +12,7 @@
 
 #include "linac/base/base/atomic_file.h"
 #include "linac/base/base/error.h"
+#include "linac/base/base/python_json.h"
 #include "linac/io/archive/zip_archive.h"
 #include "linac/model/keras/compile.h"
 #include "linac/model/keras/config.h"
@@ -70,7 +71,7 @@ KerasModel read_members(archive::ZipReader& archive) {
     if (model.extra.is_discarded()) throw user_error("[keras] linac.json inside is not JSON; is the file complete?");
   }
   model.graph = std::move(config.graph);
-  model.compile = json::parse(*config_text).value("compile_config", json());
+  model.compile = json::parse(plain_json(*config_text, kAnyDepth)).value("compile_config", json());
   if (is_keras2(version)) model.compile = modern_compile_config(std::move(model.compile), model.graph);
   return model;
 }

@@ -132,6 +132,20 @@ graph::Graph decoder() {
   return graph;
 }
 
+// HDF5 looks for a file of the name that one in memory has.
+TEST_F(Archive, AFileOfKerasInTheWorkingFolderIsLeftAlone) {
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(folder_.path());
+  for (const char* name : {"model.weights.h5", "in-memory.h5"}) write_file_atomically(name, "weights of somebody");
+  const graph::Graph graph = every_layer();
+  EXPECT_NO_THROW({
+    write_keras(graph, numbered(graph), file(), {});
+    EXPECT_EQ(read_keras(file()).graph.nodes.size(), graph.nodes.size());
+  });
+  for (const char* name : {"model.weights.h5", "in-memory.h5"}) EXPECT_EQ(read_file(name), "weights of somebody");
+  std::filesystem::current_path(before);
+}
+
 TEST_F(Archive, KeepsPartsAndOpenSizes) {
   const graph::Graph graph = decoder();
   write_keras(graph, numbered(graph), file(), nullptr);

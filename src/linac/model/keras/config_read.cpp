@@ -7,6 +7,7 @@
 #include <set>
 
 #include "linac/base/base/error.h"
+#include "linac/base/base/python_json.h"
 #include "linac/model/graph/calls.h"
 #include "linac/model/graph/layers.h"
 #include "linac/model/graph/masks.h"
@@ -295,7 +296,7 @@ std::vector<int> Assembly::add(const FileModel& model, const std::vector<int>* i
 
 KerasConfig read_keras_config(const std::string& text, const std::string& keras_version) {
   try {
-    const json description = json::parse(text, [](int depth, json::parse_event_t, json&) {
+    const json description = json::parse(plain_json(text, kAnyDepth), [](int depth, json::parse_event_t, json&) {
       if (depth > kDepthMax) refuse_config(fmt::format("lists in lists are too deep (limit {})", kDepthMax));
       return true;
     });

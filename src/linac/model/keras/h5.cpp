@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include "linac/base/base/error.h"
+#include "linac/base/base/python_json.h"
 #include "linac/model/keras/compile.h"
 #include "linac/model/keras/keras2_weights.h"
 #include "linac/model/keras/weight_store.h"
@@ -21,7 +22,7 @@ std::optional<std::string> root_text(const Hdf5Image& file, const std::string& a
 json training_config_of(const Hdf5Image& file) {
   const auto text = root_text(file, "training_config");
   if (!text) return nullptr;
-  json config = json::parse(*text, nullptr, false);
+  json config = json::parse(plain_json(*text), nullptr, false);
   if (!config.is_object()) throw user_error("[keras] its training_config is not JSON; is the file complete?");
   return config;
 }

@@ -10,6 +10,7 @@
 #include "linac/model/graph/layers.h"
 #include "linac/model/graph/open_sizes.h"
 #include "linac/model/graph/weight_rules.h"
+#include "linac/model/keras/float_twins.h"
 #include "linac/model/keras/refused_layers.h"
 #include "linac/model/keras/rules.h"
 #include "linac/model/keras/settings.h"
@@ -250,6 +251,7 @@ graph::Node read_keras_layer(const std::string& class_name, const json& config) 
   const graph::LayerKind* const kind = graph::find_layer_kind(class_name);
   if (kind != nullptr && !kind->own && !class_name.starts_with(kOperation))
     return read_layer(*kind, class_name, config, 0);
+  if (std::optional<graph::Node> twin = float_twin(class_name, config)) return std::move(*twin);
   refuse(config.at("name").get<std::string>(), class_name,
          fmt::format("this layer class is not supported; {}", advice_on_layer(class_name)));
 }

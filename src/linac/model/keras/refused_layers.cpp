@@ -29,6 +29,10 @@ constexpr std::string_view kTwoSizes =
 constexpr std::string_view kOtherCode =
     "it is the code of another program: build it from Keras's layers, or train it as TorchScript (model.kind = "
     "torchscript)";
+constexpr std::string_view kQuantized =
+    "of quantized layers QDense, QConv1D, QConv2D, QConv3D, QDepthwiseConv2D and QActivation are read as the float "
+    "layers "
+    "that they round; a quantized model predicts in the program that trained it";
 constexpr std::string_view kOneCell = "of recurrent layers those of one cell are there";
 
 // Keras's own classes.
@@ -75,6 +79,13 @@ constexpr Advice kAdvice[] = {
     {"Identity", "", "it does nothing: leave it out"},
     {"ReversibleEmbedding", "Embedding", "the way back is a Dense layer"},
     {"SpectralNormalization", "", "save the model with the layer that it wraps"},
+    {"QBatchNormalization", "BatchNormalization", kQuantized},
+    {"QAdd", "Add", kQuantized},
+    {"QLSTM", "LSTM", kQuantized},
+    {"QGRU", "GRU", kQuantized},
+    {"QSimpleRNN", "SimpleRNN", kQuantized},
+    {"QBatchNormDense", "Dense", kQuantized},
+    {"QEinsumDense*", "EinsumDense", kQuantized},
     {"TFSMLayer", "", kOtherCode},
     {"JaxLayer", "", kOtherCode},
     {"FlaxLayer", "", kOtherCode},

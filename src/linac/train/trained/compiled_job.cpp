@@ -15,6 +15,7 @@
 #include "linac/model/models/own_losses.h"
 #include "linac/train/trained/chosen_model.h"
 #include "linac/train/trained/target_units.h"
+#include "linac/train/trained/twins.h"
 
 namespace linac::trained {
 namespace {
@@ -128,6 +129,7 @@ void visit_variables(const optimizer::Settings& settings, const graph::Graph& gr
 KerasFile read_model(const job::Job& job, const std::filesystem::path& file) {
   const auto& settings = job.model.as<job::KerasSettings>();
   KerasFile read{keras::read_keras(file)};
+  need_no_twins(read.model.graph, file);
   try {
     keras::ChangedModel changed = keras::with_layer_settings(std::move(read.model), settings.layers, job.train.seed);
     read.model = std::move(changed.model);

@@ -11,6 +11,7 @@
 #include "linac/model/graph/open_sizes.h"
 #include "linac/model/graph/weight_rules.h"
 #include "linac/model/keras/archive.h"
+#include "linac/train/trained/twins.h"
 
 namespace linac::trained {
 namespace {
@@ -33,6 +34,7 @@ Part read_part(const std::string& name, const std::string& argument, const graph
     return {script.graph(), script.parameters(), script};
   }
   keras::KerasModel keras = keras::read_keras(file);
+  need_no_twins(keras.graph, file);
   if (graph::has_open_sizes(keras.graph))
     throw user_error(fmt::format("[train] {}: leaves sizes of its input open; showers have one size: give it", file));
   if (graph::has_penalty(keras.graph)) {

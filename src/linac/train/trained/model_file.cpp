@@ -22,6 +22,7 @@
 #include "linac/train/trained/run_models.h"
 #include "linac/train/trained/target_units.h"
 #include "linac/train/trained/trained_model.h"
+#include "linac/train/trained/twins.h"
 
 namespace linac::trained {
 namespace {
@@ -258,6 +259,7 @@ void export_keras_model(const std::filesystem::path& named, const std::filesyste
   storage::need_another_file(path, inputs, "export");
   if (models::ForeignModel::is_torchscript(model)) return export_program(model, path, format);
   keras::KerasModel keras = keras::read_keras(model);
+  warn_of_twins(keras.graph, model);
   close_sizes(keras);
   const size_t outputs = keras.graph.outputs.size();
   keras.graph = graph::in_units_of_files(std::move(keras.graph), units_in(keras.extra, outputs));

@@ -15,6 +15,7 @@
 #include "linac/train/trained/open_inputs.h"
 #include "linac/train/trained/run_models.h"
 #include "linac/train/trained/target_units.h"
+#include "linac/train/trained/twins.h"
 
 namespace linac::trained {
 namespace {
@@ -102,6 +103,7 @@ TrainedModel load_trained(const std::filesystem::path& model, const FindShapes& 
   if (models::ForeignModel::is_torchscript(file)) return torchscript(file);
   if (file.extension() == ".safetensors") return plugin(file);
   keras::KerasModel keras = keras::read_keras(file);
+  warn_of_twins(keras.graph, file);
   close_sizes(keras, find);
   const size_t outputs = keras.graph.outputs.size();
   keras.graph = graph::in_units_of_files(std::move(keras.graph), units_in(keras.extra, outputs));

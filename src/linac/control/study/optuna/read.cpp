@@ -10,8 +10,8 @@
 #include <string_view>
 
 #include "linac/base/base/error.h"
+#include "linac/base/base/python_json.h"
 #include "linac/control/study/optuna/file.h"
-#include "linac/control/study/python_json.h"
 #include "linac/control/tune/point_json.h"
 
 namespace linac::study {

@@ -1,4 +1,5 @@
 #include "linac/control/study/panda/evaluation.h"
+#include "linac/base/base/python_json.h"
 
 #include <fmt/format.h>
 
@@ -12,7 +13,6 @@
 #include "linac/base/base/fnv1a.h"
 #include "linac/base/base/signals.h"
 #include "linac/base/job/job.h"
-#include "linac/control/study/python_json.h"
 #include "linac/control/study/trial_process.h"
 #include "linac/control/tune/history.h"
 #include "linac/control/tune/point_json.h"

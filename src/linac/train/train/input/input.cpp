@@ -108,8 +108,9 @@ void need_model_shape(const graph::Shape& image, const data::Dataset& dataset) {
   const data::EventShape wanted{image.at(0), image.at(1), image.at(2)};
   if (dataset.shape() == wanted) return;
   throw user_error(
-      fmt::format("[data] {}: images have {} cells and the generator makes {}; choose other data or "
-                  "another model",
+      fmt::format("[data] {}: images have {} cells and the generator makes {}; networks of your own make other images "
+                  "(model.generator and model.discriminator, docs/guide/training.md), and a cell_chain those of its "
+                  "calorimeter",
                   dataset.files().front().url, data::to_string(dataset.shape()), data::to_string(wanted)));
 }
 

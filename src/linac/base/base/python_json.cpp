@@ -1,19 +1,14 @@
-#include "linac/control/study/python_json.h"
+#include "linac/base/base/python_json.h"
 
 #include <fmt/format.h>
 
 #include "linac/base/base/error.h"
 #include "linac/base/base/json_depth.h"
 
-namespace linac::study {
-namespace {
+namespace linac {
 
-constexpr int kDepthMax = 64;
-
-}  // namespace
-
-std::string plain_json(std::string_view text) {
-  if (json_depth(text) > kDepthMax) throw data_error(fmt::format("it is deeper than {}", kDepthMax));
+std::string plain_json(std::string_view text, int depth_max) {
+  if (json_depth(text) > depth_max) throw data_error(fmt::format("it is deeper than {}", depth_max));
   std::string plain;
   plain.reserve(text.size());
   bool inside = false;
@@ -35,4 +30,4 @@ std::string plain_json(std::string_view text) {
   return plain;
 }
 
-}  // namespace linac::study
+}  // namespace linac
