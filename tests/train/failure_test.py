@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import re
+import shlex
 import signal
 import subprocess
 import tempfile
@@ -227,6 +228,23 @@ def ended_early(root: pathlib.Path) -> None:
     check(runs.lines(out)[-1]["status"] == "failed", "and so does the record")
 
 
+def bare(root: pathlib.Path) -> None:
+    """As cron and containers start programs: without standard descriptors, without a home, with a limit on files."""
+    few = {**CLASSIFIER, "train.epochs": 1, "train.replicas": 2, "train.steps_per_epoch": 2}
+
+    def by_shell(out: str, before: str, after: str = "", **variables: str) -> subprocess.CompletedProcess:
+        command = shlex.join(runs.arguments(root / out, few, "--workers", "2"))
+        return subprocess.run(f"{before} {command} {after}", shell=True, cwd=runs.ROOT, env=runs.environment(**variables), capture_output=True, text=True, timeout=120)
+
+    done = by_shell("closed", "", "<&- >&- 2>&-")
+    check(done.returncode == 0 and runs.lines(root / "closed")[-1]["status"] == "succeeded", "descriptors 0 to 2 closed: two workers train")
+    done = by_shell("limited", "ulimit -f 4;")
+    check(done.returncode == 4 and "File too large" in done.stderr, f"a limit on files is a full disk: {done.returncode} {done.stderr.strip()[-200:]}")
+    (root / "tmp").mkdir()
+    done = by_shell("homeless", "unset LINAC_CACHE XDG_CACHE_HOME;", HOME="/dev/null", TMPDIR=str(root / "tmp"))
+    check(done.returncode == 0 and list(root.glob("tmp/linac-cache-*/tables")), f"no home: the cache is below TMPDIR: {done.stderr.strip()[-200:]}")
+
+
 def leaving(root: pathlib.Path) -> None:
     """A machine is taken away, that of the writer: its worker leaves and the others go on. Then another: too few would be left, so all stop."""
     settings = {**CLASSIFIER, "train.epochs": 15, "distribution.on_sigterm": "leave", "distribution.workers_min": 2}
@@ -266,6 +284,7 @@ def main() -> None:
         refused(root)
         ended_early(root)
         leaving(root)
+        bare(root)
 
 
 main()

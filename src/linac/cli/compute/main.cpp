@@ -5,9 +5,11 @@
 #include <cstdio>
 #include <iostream>
 
+#include "linac/base/base/program_start.h"
 #include "linac/cli/compute/program.h"
 
 int main(int argc, char** argv) {
+  linac::begin_program();
   prctl(PR_SET_NAME, "linac");  // as its users started it
   // A step allocates and frees gigabytes of the same sizes again and again; given back to the system each time, they
   // would cost a tenth of it in page faults. One arena, because the others cannot hold large blocks.

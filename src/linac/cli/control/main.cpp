@@ -10,6 +10,7 @@
 #include <filesystem>
 
 #include "linac/base/base/error.h"
+#include "linac/base/base/program_start.h"
 #include "linac/cli/common/command_line.h"
 #include "linac/cli/common/compute_verbs.h"
 #include "linac/cli/common/server_word.h"
@@ -17,6 +18,7 @@
 #include "linac/cli/control/verbs.h"
 
 int main(int argc, char** argv) {
+  linac::begin_program();
   const auto folder = std::filesystem::read_symlink("/proc/self/exe").parent_path();
   linac::cli::find_surroundings(folder);
   linac::cli::take_server_word(argc, argv);

@@ -5,11 +5,13 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <mutex>
 #include <optional>
 #include <set>
 #include <utility>
 
 #include "linac/base/base/error.h"
+#include "linac/base/base/log.h"
 #include "linac/io/storage/folder/folder_copy.h"
 #include "linac/io/storage/store.h"
 #include "linac/io/storage/stores.h"
@@ -100,6 +102,37 @@ std::string local_copy(const std::string& name) {
   }
 }
 
+namespace {
+
+bool can_be_made(const fs::path& folder) {
+  fs::path there = folder;
+  std::error_code none;
+  while (!fs::exists(there, none) && there.has_relative_path()) there = there.parent_path();
+  return fs::is_directory(there, none) && ::access(there.c_str(), W_OK | X_OK) == 0;
+}
+
+// Where others can write, what has the name may be somebody else's.
+fs::path own_temporary_cache() {
+  const fs::path folder = fs::temp_directory_path() / fmt::format("linac-cache-{}", ::getuid());
+  ::mkdir(folder.c_str(), S_IRWXU);
+  struct stat status {};
+  const bool own = ::lstat(folder.c_str(), &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == ::getuid() &&
+                   (status.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+  if (!own)
+    throw environment_error(
+        fmt::format("[cache] no home folder that can be written, and {} is not a folder of this "
+                    "user's alone; set LINAC_CACHE to one",
+                    folder.string()));
+  static std::once_flag said;
+  std::call_once(said, [&] {
+    log::info(fmt::format("[cache] no home folder that can be written: the cache is {}; LINAC_CACHE names another",
+                          folder.string()));
+  });
+  return folder;
+}
+
+}  // namespace
+
 fs::path cache_folder() {
   const auto from_environment = [](const char* name) -> std::optional<fs::path> {
     const char* value = std::getenv(name);
@@ -108,8 +141,9 @@ fs::path cache_folder() {
   };
   if (const auto folder = from_environment("LINAC_CACHE")) return *folder;
   if (const auto folder = from_environment("XDG_CACHE_HOME")) return *folder / "linac";
-  if (const auto home = from_environment("HOME")) return *home / ".cache" / "linac";
-  return fs::temp_directory_path() / fmt::format("linac-cache-{}", ::getuid());
+  const auto home = from_environment("HOME");
+  if (home && can_be_made(*home / ".cache" / "linac")) return *home / ".cache" / "linac";
+  return own_temporary_cache();
 }
 
 void need_other_files(std::span<const std::string> outs, std::span<const std::string> inputs, std::string_view where) {

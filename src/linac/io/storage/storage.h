@@ -80,7 +80,8 @@ class ContentHash {
 /// XXH3, 64 bits: for checksums of small pieces.
 uint64_t checksum(std::span<const std::byte> bytes);
 
-/// $LINAC_CACHE, else $XDG_CACHE_HOME/linac, else ~/.cache/linac. May not exist yet.
+/// $LINAC_CACHE, else $XDG_CACHE_HOME/linac, else ~/.cache/linac. May not exist yet. Of a user whose home cannot be
+/// written, as in many containers, a folder below TMPDIR that is his alone; environment error if that is another's.
 std::filesystem::path cache_folder();
 
 }  // namespace linac::storage

@@ -245,5 +245,22 @@ TEST(CacheFolder, FollowsTheEnvironment) {
   EXPECT_EQ(cache_folder().filename(), "linac");
 }
 
+TEST(CacheFolder, WithoutAHomeIsOneOfTheUsersAlone) {
+  const TemporaryFolder folder;
+  const std::string home = std::getenv("HOME") == nullptr ? "" : std::getenv("HOME");
+  ::setenv("HOME", "/dev/null", 1);
+  ::setenv("TMPDIR", folder.path().c_str(), 1);
+  const fs::path own = folder / fmt::format("linac-cache-{}", ::getuid());
+  EXPECT_EQ(cache_folder(), own);
+  EXPECT_EQ(fs::status(own).permissions(), fs::perms::owner_all);
+  fs::permissions(own, fs::perms::all);
+  message_of(ErrorCode::kEnvironment, [] { cache_folder(); });
+  fs::remove(own);
+  fs::create_directory_symlink(folder.path(), own);
+  message_of(ErrorCode::kEnvironment, [] { cache_folder(); });
+  ::unsetenv("TMPDIR");
+  ::setenv("HOME", home.c_str(), 1);
+}
+
 }  // namespace
 }  // namespace linac::storage
