@@ -216,7 +216,7 @@ def more_functions():
     x = x + ops.reciprocal(ops.abs(b) + 0.5) + ops.round(a) * ops.erf(b) + ops.arctan2(a, b) + ops.mod(a, 0.7)
     y = ops.selu(a) + ops.elu(b, 0.7) + ops.leaky_relu(a, 0.3) + ops.gelu(b) + ops.gelu(a, approximate=False)
     moments = ops.var(x, axis=-1, keepdims=True) + ops.std(y, axis=[1, 2], keepdims=True)
-    return keras.Model([a, b], [x, y, moments, ops.norm(x + y, axis=1)])
+    return keras.Model([a, b], [x, y, moments, ops.norm(x + y, axis=1), ops.logsumexp(30 * x, axis=1)])
 
 
 def arrays():

@@ -211,10 +211,10 @@ class Wiring {
     if (node.op == graph::kTracedWeight) return kModule;
     if (!is_operation(node)) return "keras.layers";
     static const std::map<std::string, std::string> elsewhere{
-        {"Cast", "core"},  {"Unstack", "core"}, {"TopK", "math"},   {"Relu", "nn"},
-        {"Sigmoid", "nn"}, {"Silu", "nn"},      {"Softplus", "nn"}, {"LeakyRelu", "nn"},
-        {"Elu", "nn"},     {"Selu", "nn"},      {"Gelu", "nn"},     {"Softmax", "nn"},
-        {"Rsqrt", "math"}, {"Erf", "math"},     {"Norm", "linalg"}, {"OneHot", "nn"}};
+        {"Cast", "core"}, {"Unstack", "core"},  {"TopK", "math"},    {"Relu", "nn"},  {"Sigmoid", "nn"},
+        {"Silu", "nn"},   {"Softplus", "nn"},   {"LeakyRelu", "nn"}, {"Elu", "nn"},   {"Selu", "nn"},
+        {"Gelu", "nn"},   {"Softmax", "nn"},    {"Rsqrt", "math"},   {"Erf", "math"}, {"Norm", "linalg"},
+        {"OneHot", "nn"}, {"Logsumexp", "math"}};
     const auto found = elsewhere.find(class_of(node));
     return "keras.src.ops." + (found == elsewhere.end() ? "numpy" : found->second);
   }

@@ -214,7 +214,7 @@ std::vector<LayerKind> operation_nodes() {
       {"ops.Elu", 1, infer_elementwise, flop_per_element, {{"alpha", kKept, 1.0}}},
       {"ops.Gelu", 1, infer_elementwise, flop_per_element, {{"approximate", kKept, true}}},
   };
-  for (const char* name : {"Any", "All", "Sum", "Mean", "Max", "Min", "Prod", "Var", "Std"})
+  for (const char* name : {"Any", "All", "Sum", "Mean", "Max", "Min", "Prod", "Var", "Std", "Logsumexp"})
     kinds.push_back({std::string("ops.") + name, 1, infer_reduction, flop_per_element, reduction});
   for (const char* name :
        {"Add", "Subtract", "Multiply", "Divide", "TrueDivide", "Power", "Maximum", "Minimum", "NotEqual", "Equal",

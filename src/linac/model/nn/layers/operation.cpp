@@ -209,6 +209,7 @@ std::vector<NamedLayer> operation_nodes() {
       {"ops.Min", [](const LayerCall& call) { return at::amin(call.x(), reduced_axes(call), keeps(call)); }},
       {"ops.Var", [](const LayerCall& call) { return at::var(call.x(), reduced_axes(call), false, keeps(call)); }},
       {"ops.Std", [](const LayerCall& call) { return at::std(call.x(), reduced_axes(call), false, keeps(call)); }},
+      {"ops.Logsumexp", [](const LayerCall& call) { return at::logsumexp(call.x(), reduced_axes(call), keeps(call)); }},
       {"ops.Norm",
        [](const LayerCall& call) { return at::sqrt(at::sum(call.x() * call.x(), reduced_axes(call), keeps(call))); }},
       {"ops.Prod",

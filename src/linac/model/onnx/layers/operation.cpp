@@ -258,13 +258,11 @@ Value transpose(const LayerCall& call) {
 }
 
 Value reduction(const LayerCall& call) {
-  static const std::map<std::string, const char*> names{{"ops.Sum", "ReduceSum"},
-                                                        {"ops.Mean", "ReduceMean"},
-                                                        {"ops.Max", "ReduceMax"},
-                                                        {"ops.Min", "ReduceMin"},
-                                                        {"ops.Prod", "ReduceProd"}};
-  const Value x = call.emit.as(wider(call.inputs[0].type, call.node.op == "ops.Mean" ? Type::kFloat : Type::kInt32),
-                               call.inputs[0]);
+  static const std::map<std::string, const char*> names{
+      {"ops.Sum", "ReduceSum"}, {"ops.Mean", "ReduceMean"}, {"ops.Max", "ReduceMax"},
+      {"ops.Min", "ReduceMin"}, {"ops.Prod", "ReduceProd"}, {"ops.Logsumexp", "ReduceLogSumExp"}};
+  const bool of_floats = call.node.op == "ops.Mean" || call.node.op == "ops.Logsumexp";
+  const Value x = call.emit.as(wider(call.inputs[0].type, of_floats ? Type::kFloat : Type::kInt32), call.inputs[0]);
   const Shape axes = axes_with_batch(call.node, x.shape.size());
   return call.result(call.emit.reduce(names.at(call.node.op), call.emit.in(Layout::kChannelsLast, x), axes,
                                       graph::flag(call.node, "keepdims", false)),
@@ -330,7 +328,7 @@ std::vector<NamedLayer> operation_nodes() {
                                 {"ops.Transpose", transpose},
                                 {"ops.Any", truth_reduction},
                                 {"ops.All", truth_reduction}};
-  for (const char* name : {"ops.Sum", "ops.Mean", "ops.Max", "ops.Min", "ops.Prod"})
+  for (const char* name : {"ops.Sum", "ops.Mean", "ops.Max", "ops.Min", "ops.Prod", "ops.Logsumexp"})
     nodes.emplace_back(name, reduction);
   for (const auto& [name, op] : operators()) {
     const std::string written = op.name;
