@@ -1,5 +1,6 @@
-// The members and checksums are those that ROOT 6.40 writes for its own classes, without its comments on them. How they
-// are streamed: ROOT's TStreamerInfo.cxx and TStreamerElement.cxx.
+// Members and checksums are those that ROOT 6.40 writes for its own classes, without its comments on them; TAttMarker
+// is of the version before it, which has the same members. How they are streamed: ROOT's TStreamerInfo.cxx and
+// TStreamerElement.cxx.
 
 #include "linac/io/root/streamer_infos.h"
 
