@@ -13,9 +13,11 @@ import sys
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
 
+import awkward
 import h5py
 import keras
 import numpy as np
+import uproot
 from keras import layers as L
 
 import make_quantized
@@ -129,6 +131,22 @@ def quantized(folder):
     return ok
 
 
+def as_root(call, twin):
+    """The ROOT file has what its twin in HDF5 has, event by event, in a tree that can be another one's friend."""
+    out = twin.with_suffix(".root")
+    done = linac(*call, "--out", out)
+    with h5py.File(twin) as h5, uproot.open(out) as file:
+        tree, events = file["scores"].arrays(), len(h5["mass"])
+        columns = {"label": h5["label"][()], "mass": h5["mass"][()].ravel(), "file": h5["event_numbers/file"][()], "row": h5["event_numbers/row"][()]}
+        good = (done.returncode == 0 and file["scores"].num_entries == events and sorted(tree.fields) == sorted(columns)
+                and str(tree.type) == f"{events} * {{label: 3 * float32, mass: float32, file: int32, row: int64}}"
+                and all(np.array_equal(awkward.to_numpy(tree[name]), values) for name, values in columns.items())
+                and {name: str(file[name]) for name in h5.attrs} == dict(h5.attrs) and len(file.keys()) == len(h5.attrs) + 1
+                and file.file.streamers["TTree"][20].name == "TTree")  # for readers that do not know the class
+    print(f"{'ok  ' if good else 'FAIL'} the same as a ROOT file: {tree.type} {done.stderr.strip()[-200:]}")
+    return good
+
+
 def main():
     if len(sys.argv) != 2:
         print(__doc__)
@@ -155,7 +173,8 @@ def main():
             ok = ok and good
         about = dict(scores.attrs)
     rows = json.loads(about.get("events", "[]"))
-    again = linac("predict", "--model", file, "--data", data, data, "--field", "hlf=features", "--out", folder / "twice.h5")  # as it was called
+    call = ("predict", "--model", file, "--data", data, data, "--field", "hlf=features")  # as it was called
+    again = linac(*call, "--out", folder / "twice.h5")
     with h5py.File(folder / "twice.h5") as twice:
         of_two = json.loads(twice.attrs["events"])
         numbered = (np.array_equal(twice["event_numbers/file"][()], np.repeat([0, 1], EVENTS))
@@ -164,7 +183,7 @@ def main():
             and [(row["file"], row["first_row"], row["events"]) for row in rows] == [(str(data), 0, EVENTS)]
             and [row["first_row"] for row in of_two] == [0, EVENTS] and numbered and again.returncode == 0)
     print(f"{'ok  ' if good else 'FAIL'} the file says what it is of: {about}")
-    ok = ok and good
+    ok = as_root(call, folder / "twice.h5") and ok and good
     with h5py.File(folder / "named.h5", "w") as named:
         named["a_name"], named["x"] = ["QCD", "top"], np.zeros((2, 3), "f4")
     info = linac("data", "info", folder / "named.h5")

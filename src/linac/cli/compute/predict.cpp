@@ -41,7 +41,7 @@ std::map<std::string, std::string> provenance(const ModelEvents& model, const Mo
 }
 
 void run_predict(const ModelEventsOptions& options, const std::string& out) {
-  storage::need_ending(out, {".h5", ".hdf5", ".parquet"}, "predict");
+  storage::need_ending(out, {".h5", ".hdf5", ".parquet", ".root"}, "predict");
   const ModelEvents model(options, Truth::kNone);
   std::vector<data::EventArrayShape> outputs;
   std::vector<size_t> written;                    // of the model's outputs; one that it names twice is written once
@@ -91,11 +91,12 @@ void add_predict_verb(CLI::App& app) {
           "RUN@best, RUN@last or RUN@epoch=N")
       ->required();
   verb->add_option("--data", options->model.data,
-                   "files, globs or URLs (HDF5, Parquet, TFRecord) with a column for each input of the model")
+                   "files, globs or URLs (HDF5, Parquet, ROOT, TFRecord) with a column for each input of the model")
       ->required();
   verb->add_option("--out", options->out,
                    "HDF5 file to write (a path or s3://), with a data set for each output; event_numbers/file and /row "
-                   "say where each event comes from; or NAME.parquet, with columns called so")
+                   "say where each event comes from; NAME.parquet, with columns called so; or NAME.root, with the tree "
+                   "'scores' of such branches, a friend of the events' tree")
       ->required();
   verb->add_option("--input", options->model.fields,
                    "INPUT=COLUMN, where the names differ, or INPUT=COLUMN,COLUMN,... to join columns (may be repeated)")

@@ -6,6 +6,7 @@
 #include <xxhash.h>
 #include <zstd.h>
 
+#include <algorithm>
 #include <memory>
 #include <string_view>
 
@@ -22,12 +23,22 @@ constexpr uint64_t kLzmaMemoryBytesMax = uint64_t{256} << 20;
 struct FreeInflater {
   void operator()(libdeflate_decompressor* inflater) const { libdeflate_free_decompressor(inflater); }
 };
+struct FreeDeflater {
+  void operator()(libdeflate_compressor* deflater) const { libdeflate_free_compressor(deflater); }
+};
 struct FreeZstd {
   void operator()(ZSTD_DCtx* context) const { ZSTD_freeDCtx(context); }
 };
 
 libdeflate_decompressor* inflater() {
   thread_local const std::unique_ptr<libdeflate_decompressor, FreeInflater> mine(libdeflate_alloc_decompressor());
+  LINAC_CHECK(mine != nullptr);
+  return mine.get();
+}
+
+libdeflate_compressor* deflater() {
+  thread_local const std::unique_ptr<libdeflate_compressor, FreeDeflater> mine(
+      libdeflate_alloc_compressor(kPackedAs % 100));
   LINAC_CHECK(mine != nullptr);
   return mine.get();
 }
@@ -89,6 +100,13 @@ size_t size_of_three(Bytes bytes) {
          std::to_integer<size_t>(bytes[2]) << 16;
 }
 
+void put_size_of_three(size_t size, Room to) {
+  for (std::byte& byte : to.first(3)) {
+    byte = static_cast<std::byte>(size);
+    size >>= 8;
+  }
+}
+
 }  // namespace
 
 std::span<const std::byte> unpacked(std::span<const std::byte> packed, size_t bytes, std::vector<std::byte>& room,
@@ -110,6 +128,30 @@ std::span<const std::byte> unpacked(std::span<const std::byte> packed, size_t by
     done += to;
   }
   return Bytes(room).first(bytes);
+}
+
+std::vector<std::byte> packed(std::span<const std::byte> bytes) {
+  constexpr size_t kHeadBytes = 9;
+  constexpr size_t kBlockBytesMax = 0xFFFFFF;
+  constexpr std::byte kDeflated{8};  // zlib's Z_DEFLATED
+  std::vector<std::byte> out;
+  for (; !bytes.empty(); bytes = bytes.subspan(std::min(bytes.size(), kBlockBytesMax))) {
+    const Bytes from = bytes.first(std::min(bytes.size(), kBlockBytesMax));
+    if (from.size() <= kHeadBytes) return {};
+    const size_t at = out.size();
+    out.resize(at + from.size());
+    const Room block = Room(out).subspan(at);
+    const Room room = block.subspan(kHeadBytes, from.size() - kHeadBytes - 1);
+    const size_t to = libdeflate_zlib_compress(deflater(), from.data(), from.size(), room.data(), room.size());
+    if (to == 0) return {};
+    block[0] = std::byte{'Z'};
+    block[1] = std::byte{'L'};
+    block[2] = kDeflated;
+    put_size_of_three(to, block.subspan(3));
+    put_size_of_three(from.size(), block.subspan(6));
+    out.resize(at + kHeadBytes + to);
+  }
+  return out;
 }
 
 }  // namespace linac::root

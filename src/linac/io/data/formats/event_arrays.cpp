@@ -272,10 +272,20 @@ std::unique_ptr<EventArraysFile> open_hdf5_arrays(const std::filesystem::path& p
   return std::make_unique<Hdf5Arrays>(path, arrays, events);
 }
 
+namespace {
+
+std::unique_ptr<EventArraysFile> open_arrays(const std::filesystem::path& path,
+                                             const std::vector<EventArrayShape>& arrays, int64_t events) {
+  if (path.extension() == ".parquet") return open_parquet_arrays(path, arrays, events);
+  if (path.extension() == ".root") return open_root_arrays(path, arrays, events);
+  return open_hdf5_arrays(path, arrays, events);
+}
+
+}  // namespace
+
 EventArraysWriter::EventArraysWriter(const std::filesystem::path& path, const std::vector<EventArrayShape>& arrays,
                                      int64_t events)
-    : file_(path.extension() == ".parquet" ? open_parquet_arrays(path, arrays, events)
-                                           : open_hdf5_arrays(path, arrays, events)) {}
+    : file_(open_arrays(path, arrays, events)) {}
 
 EventArraysWriter::~EventArraysWriter() = default;
 

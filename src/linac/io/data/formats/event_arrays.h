@@ -1,6 +1,6 @@
 #pragma once
-// Named arrays of numbers in one file, each [events, ...]: what any model reads, of HDF5, and writes, as HDF5 or
-// Parquet. Values are float32 in memory, any number type in the file. A reader may be used from several threads, a
+// Named arrays of numbers in one file, each [events, ...]: what any model reads, of HDF5, and writes, as HDF5, Parquet
+// or ROOT. Values are float32 in memory, any number type in the file. A reader may be used from several threads, a
 // writer from one.
 
 #include <filesystem>
@@ -56,7 +56,10 @@ class EventArraysWriter {
  public:
   /// Arrays of `events` events each. A path that ends in .parquet is a Parquet file, with a row an event, where texts
   /// about the file are its metadata and those about array i the entry "NAME/..." there, a list as JSON; its numbers of
-  /// events are the columns "file" and "row". Others are HDF5. Environment error when the file cannot be made.
+  /// events are the columns "file" and "row". One that ends in .root is a ROOT file with the tree "scores", a branch an
+  /// array and the branches "file" and "row"; names become identifiers. Texts about the file are TObjStrings of it,
+  /// those about arrays one that is JSON, by branch. Others are HDF5. Environment error when the file cannot be made;
+  /// user error for what has no form in the format.
   EventArraysWriter(const std::filesystem::path& path, const std::vector<EventArrayShape>& arrays, int64_t events);
   /// Without close() nothing is left of the file.
   ~EventArraysWriter();
@@ -70,8 +73,8 @@ class EventArraysWriter {
   /// Where each event comes from: the group "event_numbers" with the data sets "file", the place of its file among
   /// these, and "row", its row in it from 0 on. `events`: how many each file has, all of them in order.
   void number_events(std::span<const int64_t> events);
-  /// Values of array i for the events from `first` on. Of Parquet in the order of the events: all arrays have their
-  /// values of some before those of the next come.
+  /// Values of array i for the events from `first` on. Of Parquet and ROOT in the order of the events: all arrays have
+  /// their values of some before those of the next come.
   void write(size_t i, int64_t first, std::span<const float> values);
   /// Completes the file and puts it in its place, over a former one. Environment error when that fails.
   void close();

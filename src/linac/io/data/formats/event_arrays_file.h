@@ -28,5 +28,7 @@ std::unique_ptr<EventArraysFile> open_hdf5_arrays(const std::filesystem::path& p
                                                   const std::vector<EventArrayShape>& arrays, int64_t events);
 std::unique_ptr<EventArraysFile> open_parquet_arrays(const std::filesystem::path& path,
                                                      const std::vector<EventArrayShape>& arrays, int64_t events);
+std::unique_ptr<EventArraysFile> open_root_arrays(const std::filesystem::path& path,
+                                                  const std::vector<EventArrayShape>& arrays, int64_t events);
 
 }  // namespace linac::data

@@ -2,10 +2,13 @@
 
 #include <fstream>
 
+#include "linac/base/base/atomic_file.h"
 #include "linac/base/base/error.h"
 #include "linac/base/base/temporary_folder.h"
 #include "linac/io/data/formats/batches/batch_reader.h"
+#include "linac/io/data/formats/event_arrays.h"
 #include "linac/io/data/formats/table_reader.h"
+#include "linac/io/data/verify/verify.h"
 #include "linac/io/storage/source.h"
 
 namespace linac::data {
@@ -131,6 +134,29 @@ TEST(RootTable, AlteredBytesOfAnNtupleAreReadOrRefused) {
     refused += error_of(altered, {{.name = "x", .shape = {}}, {.name = "l", .shape = {3}}}) != "none" ? 1 : 0;
   }
   EXPECT_GT(refused, 45U);  // headers, lists of pages, pages: all with checksums
+}
+
+TEST(RootTable, AlteredBytesOfATreeAreReadOrRefused) {
+  const TemporaryFolder folder;
+  const auto path = folder / "written.root";
+  EventArraysWriter writer(path, {{"x", {}}, {"y", {2}}}, 300);
+  writer.set_attribute("source", "a test");
+  writer.number_events(std::vector<int64_t>{300});
+  std::vector<float> values(600);
+  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i) * 0.37F;
+  writer.write(0, 0, std::span(values).first(300));
+  writer.write(1, 0, values);
+  writer.close();
+  EXPECT_EQ(verify_files({path.string()}, {}).at(0).result, VerifyResult::kSound);
+  const std::string bytes = read_file(path);
+  ASSERT_GT(bytes.size(), 5000U);
+  size_t refused = 0;
+  for (size_t i = 0; i < bytes.size(); i += 7) {
+    std::string altered = bytes;
+    altered[i] = static_cast<char>(altered[i] ^ 0xFF);
+    refused += error_of(altered, {{.name = "x", .shape = {}}, {.name = "y", .shape = {2}}}) != "none" ? 1 : 0;
+  }
+  EXPECT_GT(refused, bytes.size() / 7 / 4);  // the baskets and the tree's record, which are compressed
 }
 
 TEST(RootTable, Contents) {
