@@ -259,6 +259,10 @@ std::vector<std::string> ModelEvents::outputs() const {
   return names;
 }
 
+std::optional<data::SplitRule> ModelEvents::split() const {
+  return trained::transform_in(notes_).split;
+}
+
 std::vector<std::string> ModelEvents::classes(size_t i) const {
   const int64_t values = width_of(network_->outputs().at(i).output);
   return trained::classes_in(notes_, i, static_cast<size_t>(std::max<int64_t>(2, values)));
