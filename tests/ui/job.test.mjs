@@ -65,11 +65,19 @@ describe("a job", { skip: reason }, () => {
     await page.click("text=images/");
     await page.waitForFunction(() => document.querySelector(".pictures img")?.naturalWidth > 100);
 
+    const report = page.frameLocator("iframe.report");
+    await go(page, `#/runs/${id}?tab=report`);
+    await report.locator("text=ROC curves").first().waitFor();
+    assert.equal(await page.getAttribute("iframe.report", "title"), "evaluation/report.html", "the training has judged its test");
+
     const run = await service.get(`/api/v1/runs/${id}`);
+    await go(page, `#/runs/${id}`);
     await verb("report", join(service.folder, "artifacts", run.artifact_uri.replace("mlflow-artifacts:/", "")));
     await go(page, `#/runs/${id}?tab=report`);
-    await page.frameLocator("iframe.report").locator("h1").waitFor();
-    assert.ok(await page.frameLocator("iframe.report").locator("img").first().evaluate((image) => image.naturalWidth > 0), "its pictures are shown");
+    await page.selectOption(".controls select", "report/report.html");
+    await page.waitForSelector('iframe.report[title="report/report.html"]');
+    await report.locator("h1").waitFor();
+    assert.ok(await report.locator("img").first().evaluate((image) => image.naturalWidth > 0), "its pictures are shown");
     assert.deepEqual(page.complaints, []);
   });
 

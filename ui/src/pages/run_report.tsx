@@ -2,7 +2,7 @@
 // scripts, loads nothing from elsewhere and cannot reach this page.
 
 import { ApiError } from "../api/client.ts";
-import { fileHref, files, textFile } from "../api/folders.ts";
+import { fileHref, files, textFile, type FileEntry } from "../api/folders.ts";
 import type { RunDetail } from "../api/types.ts";
 import { Empty, Failure } from "../parts/basics.tsx";
 import { useLoaded } from "../parts/hooks.ts";
@@ -10,12 +10,14 @@ import { useState } from "preact/hooks";
 
 const wanted = /(^|\/)[^/]*report[^/]*\.html$|(^|\/)(index|evaluation|comparison|validation)\.html$/i;
 
-/** Reports in the folder and the folders in it. */
+/** Reports in the folder and the folders in it; of a model with several outputs each has a folder in `evaluation`. */
 async function reports(run: string, signal: AbortSignal): Promise<string[]> {
+  const within = async (folders: FileEntry[]) =>
+    (await Promise.all(folders.map((folder) => files(run, folder.path, signal).catch(() => [])))).flat();
   const top = await files(run, "", signal);
-  const folders = top.filter((entry) => entry.folder && /report|valid|eval|physics|compar/i.test(entry.path));
-  const inside = await Promise.all(folders.map((folder) => files(run, folder.path, signal).catch(() => [])));
-  return [...top, ...inside.flat()].filter((entry) => !entry.folder && wanted.test(entry.path)).map((entry) => entry.path);
+  const inside = await within(top.filter((entry) => entry.folder && /report|valid|eval|physics|compar/i.test(entry.path)));
+  const outputs = await within(inside.filter((entry) => entry.folder && entry.path.startsWith("evaluation/")));
+  return [...top, ...inside, ...outputs].filter((entry) => !entry.folder && wanted.test(entry.path)).map((entry) => entry.path);
 }
 
 async function page(run: string, path: string, signal: AbortSignal): Promise<string> {
@@ -35,7 +37,8 @@ export function ReportTab({ run }: { run: RunDetail }) {
       {!missing && <Failure error={list.error ?? report.error} />}
       {(missing || (list.value && list.value.length === 0)) && (
         <Empty>
-          No report yet. <code>linac report RUN</code> writes <code>report.html</code> into the run's folder.
+          No report yet. A training on labels judges its test when it ends; <code>linac report RUN</code> tells how a
+          training went.
         </Empty>
       )}
       {list.value && list.value.length > 1 && (
