@@ -44,6 +44,13 @@ describe("a job", { skip: reason }, () => {
     const told = (await service.get(`/api/v1/runs/${id}`)).metrics.loss;
     await page.waitForFunction((value) => document.querySelector('section[aria-label="loss"] [role=img]').getAttribute("aria-label").endsWith(value), String(Number(told.last.toPrecision(5))), { timeout: 10_000 });
 
+    await go(page, `#/runs/${id}?tab=curves&over=epoch`);
+    await page.locator('section[aria-label="test/loss"]').scrollIntoViewIfNeeded();
+    await page.waitForSelector('[aria-label="Save test/loss as CSV"]');
+    const [table] = await Promise.all([page.waitForEvent("download"), page.click('[aria-label="Save test/loss as CSV"]')]);
+    const places = (await readFile(await table.path(), "utf8")).trim().split("\n").map((line) => line.split(",")[0].trim());
+    assert.deepEqual(places, ["epoch", ...Array.from({ length: 15 }, (_, i) => String(i + 1))], "each test is at the end of its epoch");
+
     await go(page, `#/runs/${id}`);
     await page.waitForSelector(".history >> text=succeeded");
     const history = await page.locator(".history .state").allTextContents();

@@ -20,17 +20,17 @@ async function reports(run: string, signal: AbortSignal): Promise<string[]> {
   return [...top, ...inside, ...outputs].filter((entry) => !entry.folder && wanted.test(entry.path)).map((entry) => entry.path);
 }
 
-async function page(run: string, path: string, signal: AbortSignal): Promise<string> {
+async function page(run: string, path: string, signal: AbortSignal): Promise<{ path: string; text: string }> {
   const { text, cut } = await textFile(fileHref(run, path), signal, 50_000_000);
   if (cut) throw new Error(`${path} is larger than 50 MB; download it from Files`);
-  return text;
+  return { path, text };
 }
 
 export function ReportTab({ run }: { run: RunDetail }) {
   const list = useLoaded((signal) => reports(run.id, signal), [run.id, run.state]);
   const [chosen, setChosen] = useState("");
   const path = chosen || list.value?.[0] || "";
-  const report = useLoaded((signal) => (path ? page(run.id, path, signal) : Promise.resolve("")), [run.id, path]);
+  const report = useLoaded((signal) => (path ? page(run.id, path, signal) : Promise.resolve(null)), [run.id, path]);
   const missing = list.error instanceof ApiError && list.error.status === 404;
   return (
     <section>
@@ -55,7 +55,7 @@ export function ReportTab({ run }: { run: RunDetail }) {
           </label>
         </div>
       )}
-      {report.value && <iframe class="report" title={path} sandbox="" srcDoc={report.value} />}
+      {report.value && <iframe key={report.value.path} class="report" title={report.value.path} sandbox="" srcDoc={report.value.text} />}
     </section>
   );
 }
