@@ -277,10 +277,11 @@ def trained(folder: pathlib.Path, data: dict) -> None:
         done = linac("train", folder / "job.yaml", "--out", folder / f"run-{task}")
         expect(done.returncode == 0, f"{loss}: {done.stderr[-300:]}")
         expect(f"the test files are training files, too: {events}" in done.stdout + done.stderr, "and is warned of its test file")
-        command = next((line.split("evaluate", 1)[1].split() for line in done.stdout.splitlines() if line.strip().startswith("evaluate  ")), [])
-        expect("--task" not in command, f"printed: {command}")
-        report = evaluate(loss, *command[2:], *NONE) if command else {}
-        expect(report.get("task") == task, f"{loss}: {report.get('task')}")
+        at_end = json.loads((folder / f"run-{task}" / "evaluation" / "report.json").read_text())
+        report = evaluate(loss, "--model", folder / f"run-{task}", "--data", events, *NONE)
+        values = [[score["value"] for score in one["models"][0]["scores"]] for one in (at_end, report)]
+        expect(report["task"] == task and at_end["task"] == task and at_end["replicas"] == 200, f"{loss}: {report['task']}, as judged at the end")
+        expect(values[0] == values[1], "which has the same scores")
 
 
 def main() -> int:

@@ -62,8 +62,8 @@ def beside_keras(fit: types.ModuleType, folder: pathlib.Path, data: dict, settin
     worst = max(fit.far([line[role][name] for line in lines], history[front + name])
                 for role, front in (("train", ""), ("test", "val_")) for name in ("loss", "accuracy"))
     expect(len(lines) == fit.EPOCHS and worst < fit.TOLERANCE, f"texts and a split: losses and accuracies, val_ too, within {worst:.1e} of Keras's")
-    report = fit.follow(text, 1)[0]
-    expect(report["events"] == fit.EVENTS - train and report["parts"] == CLASSES, "the printed command judges the events of the split, by their names")
+    report = fit.judged(out)
+    expect(report["events"] == fit.EVENTS - train and report["parts"] == CLASSES, "the end of the training judges the events of the split, by their names")
     expect(abs(fit.value_of(report, "accuracy") - history["val_accuracy"][-1]) < 1e-6, "with Keras's val_accuracy")
     ours, theirs = scalars(out / "tensorboard"), scalars(folder / "keras-board")
     steps = lambda curves: {key: [step for step, _ in points] for key, points in curves.items()}

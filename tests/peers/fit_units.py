@@ -69,7 +69,7 @@ def scaled_targets(fit: types.ModuleType, folder: pathlib.Path, data: dict) -> N
     targets = [{"name": "pair", "column": "pair", "scaling": "min_max"}, {"name": "mass", "column": "mass", "scaling": "standard"}]
     settings = {"data.train": [str(events)], "data.test": [str(events)], "data.targets": targets, "data.scaling": str(constants),
                 "train.fit.loss": "mean_squared_error", "train.optimizer.name": "adam", "train.optimizer.lr": 0.02, "train.replicas": 3, "train.batch": 8}
-    text = fit.train(fit.job_of(folder, path, "", settings), folder / "units")
+    fit.train(fit.job_of(folder, path, "", settings), folder / "units")
     plain = {**settings, "data.train": [str(by_hand)], "data.test": [str(by_hand)], "data.scaling": "",
              "data.targets": [{"name": "pair", "column": "pair"}, {"name": "mass", "column": "mass"}]}
     fit.train(fit.job_of(folder, path, "", plain), folder / "units-by-hand")
@@ -86,7 +86,7 @@ def scaled_targets(fit: types.ModuleType, folder: pathlib.Path, data: dict) -> N
     linac(fit, "export", folder / "units", "--out", folder / "units.onnx")
     same(by_onnx(folder / "units.onnx", {"features": data["features"]}), scores, "and onnxruntime with what is exported")
     same(predicted(fit, f"{folder / 'units'}@last", events, folder), scores, "and the run's last checkpoint")
-    evaluated = fit.follow(text, 2)[0]
+    evaluated = fit.judged(folder / "units", "mass")
     mae = float(np.abs(scores["mass"][:, 0] - truth["mass"]).mean())
     expect(abs(fit.value_of(evaluated, "mae") / mae - 1) < 1e-4, f"evaluate tells errors in these units: {fit.value_of(evaluated, 'mae'):.4f}, {mae:.4f}")
 

@@ -176,8 +176,33 @@ def selection_agrees(events):
     for words, wanted in ((["--validation-split"], fold == 3), (["--data", folder / "events.parquet", "--part", "test", "--filter"], part == "test")):
         report = json.loads(linac("evaluate", "--model", folder / "fold", *words, "--bootstraps", 0, "--json"))
         expect(report["events"] == int(wanted.sum()), f"evaluate {words[0]} of the third of four folds: {report['events']} events")
+    folds_agree(job, fold)
     report = json.loads(linac("evaluate", "--model", folder / "selected", "--data", folder / "events.parquet", "--bootstraps", 0, "--json"))
     expect(report["events"] == EVENTS, "evaluate: all events, for none were selected")
+
+
+def folds_agree(job, fold):
+    """Several models: each figure's mean and spread, by default each on its own part."""
+    for run, settings in (("fold-1", ["--fold", "1/4"]), ("fifth", ["--fold", "2/5"])):
+        linac("train", job, "--out", folder / run, "--workers", 1, "--set", "data.split.validation=0", *settings)
+    both = ["--model", folder / "fold", "--model", folder / "fold-1"]
+    auc_of = lambda scores: next(score for score in scores if score["name"] == "auc_macro")
+    own = [json.loads(linac("evaluate", "--model", folder / run, "--validation-split", "--bootstraps", 0, "--json"))
+           for run in ("fold", "fold-1")]
+    report = json.loads(linac("evaluate", *both, "--bootstraps", 0, "--json"))
+    values = [auc_of(one["models"][0]["scores"])["value"] for one in own]
+    found = auc_of(report["folds"]["scores"])
+    expect(report["folds"]["events"] == [int((fold == k).sum()) for k in (3, 1)] and not report["folds"]["same_events"],
+           "evaluate of two folds: each on the events that tested it")
+    expect(abs(found["mean"] - np.mean(values)) < 1e-9 and abs(found["deviation"] - np.std(values, ddof=1)) < 1e-9,
+           f"and the AUC {found['mean']:.4f} ± {found['deviation']:.4f} as numpy has it")
+    expect([model["name"] for model in report["models"]] == ["fold 3/4", "fold 1/4"] and
+           any("of 4 folds there is no 2, 4" in remark for remark in report["remarks"]), "named, and those that are missing")
+    text = linac("evaluate", *both, "--data", folder / "events.parquet", "--part", "test", "--filter", "--bootstraps", 0)
+    expect("all on the same events" in text and f"  {(fold == 0).sum()} events" in text, "with --data all on the same")
+    for other, words in (("fifth", "fold 2/5"), ("selected", "no fold"), ("fold", "different folds")):
+        done = subprocess.run([LINAC, "evaluate", "--model", folder / "fold", "--model", folder / other], text=True, capture_output=True)
+        expect(done.returncode == 2 and words in done.stderr, f"a fold beside {other} is refused: {done.stderr.strip()}")
 
 
 def weights_of(run):

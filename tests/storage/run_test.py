@@ -26,6 +26,7 @@ def to_the_end(bucket: Bucket, disk: dict[str, bytes]) -> None:
           "nothing else is there than what the manifest names")
     names = {str(path.relative_to(bucket.folder)) for path in bucket.folder.rglob("*")}
     check(not any(name.startswith(("private", "views", ".")) for name in names), "neither keys nor addresses of workers are there")
+    check({"evaluation/report.html", "evaluation/roc.png"} <= names and f"{bucket.url}/evaluation/report.html" in said, "what its test says of the model is")
     check(not bucket.copies("a"), "no copy stays here")
     check(f"run          {bucket.url}\n" in said and f"sending to {bucket.url}: all is there" in said, "people are told the address")
 

@@ -44,6 +44,13 @@ describe("a job", { skip: reason }, () => {
     const told = (await service.get(`/api/v1/runs/${id}`)).metrics.loss;
     await page.waitForFunction((value) => document.querySelector('section[aria-label="loss"] [role=img]').getAttribute("aria-label").endsWith(value), String(Number(told.last.toPrecision(5))), { timeout: 10_000 });
 
+    await go(page, `#/runs/${id}?tab=curves&over=epoch`);
+    await page.locator('section[aria-label="test/loss"]').scrollIntoViewIfNeeded();
+    await page.waitForSelector('[aria-label="Save test/loss as CSV"]');
+    const [table] = await Promise.all([page.waitForEvent("download"), page.click('[aria-label="Save test/loss as CSV"]')]);
+    const places = (await readFile(await table.path(), "utf8")).trim().split("\n").map((line) => line.split(",")[0].trim());
+    assert.deepEqual(places, ["epoch", ...Array.from({ length: 15 }, (_, i) => String(i + 1))], "each test is at the end of its epoch");
+
     await go(page, `#/runs/${id}`);
     await page.waitForSelector(".history >> text=succeeded");
     const history = await page.locator(".history .state").allTextContents();
@@ -65,11 +72,19 @@ describe("a job", { skip: reason }, () => {
     await page.click("text=images/");
     await page.waitForFunction(() => document.querySelector(".pictures img")?.naturalWidth > 100);
 
+    const report = page.frameLocator("iframe.report");
+    await go(page, `#/runs/${id}?tab=report`);
+    await report.locator("text=ROC curves").first().waitFor();
+    assert.equal(await page.getAttribute("iframe.report", "title"), "evaluation/report.html", "the training has judged its test");
+
     const run = await service.get(`/api/v1/runs/${id}`);
+    await go(page, `#/runs/${id}`);
     await verb("report", join(service.folder, "artifacts", run.artifact_uri.replace("mlflow-artifacts:/", "")));
     await go(page, `#/runs/${id}?tab=report`);
-    await page.frameLocator("iframe.report").locator("h1").waitFor();
-    assert.ok(await page.frameLocator("iframe.report").locator("img").first().evaluate((image) => image.naturalWidth > 0), "its pictures are shown");
+    await page.selectOption(".controls select", "report/report.html");
+    await page.waitForSelector('iframe.report[title="report/report.html"]');
+    await report.locator("h1").waitFor();
+    assert.ok(await report.locator("img").first().evaluate((image) => image.naturalWidth > 0), "its pictures are shown");
     assert.deepEqual(page.complaints, []);
   });
 

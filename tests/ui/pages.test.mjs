@@ -328,6 +328,8 @@ describe("pages", { skip: available ? false : "no Chromium (apt-get install chro
     assert.match(links[0][2], /noreferrer/);
     assert.equal(await page.locator(".markdown script, .markdown img, .markdown svg, .markdown [onerror]").count(), 0);
     assert.equal(await page.evaluate(() => window.hacked), undefined);
+    await page.selectOption(".controls select", "evaluation/jets/report.html");
+    await page.frameLocator("iframe.report").locator("text=Scores of jets").waitFor();
 
     const listed = async (view, count) => {
       await go(page, `#/runs?filter=mended${view ? `&view=${view}` : ""}`);
@@ -536,6 +538,7 @@ describe("pages", { skip: available ? false : "no Chromium (apt-get install chro
     const png = Buffer.from("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==", "base64");
     await put("images/shower.png", png);
     await put("notes.txt", Buffer.from(hostile));
+    await put("evaluation/jets/report.html", Buffer.from("<h1>Scores of jets</h1>"));
     await put("report.html", Buffer.from(`<style>h1{color:rgb(1,2,3)}</style><h1>Physics report</h1><script>parent.hacked=1;document.body.textContent=""</script><img src="https://example.org/x.png">`));
     const page = await visit(chromium, service);
     await go(page, `#/runs/${ids.seeds[1]}?tab=files`);

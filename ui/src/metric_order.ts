@@ -2,8 +2,8 @@
 
 import { metricFronts, metricMeans, metricNames } from "./generated/run_record.ts";
 
-const { learningRate, epochSeconds, workers, rateEnd } = metricNames;
-const speeds: readonly string[] = [learningRate, epochSeconds, workers];
+const { learningRate, epochs, epochSeconds, workers, rateEnd } = metricNames;
+const speeds: readonly string[] = [learningRate, epochs, epochSeconds, workers];
 const fronts = [...Object.values(metricFronts), "workers/", "cost/"];
 /** How fast it goes and how: no measure of the model. */
 export const isSpeed = (key: string): boolean => speeds.includes(key) || key.endsWith(rateEnd);

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Stretch } from "../src/api/types.ts";
+import { epochAt, epochEnds } from "../src/curves/epochs.ts";
 import { band, familyOf, grouped } from "../src/curves/groups.ts";
 import { lines, type Curve, type Drawing } from "../src/curves/lines.ts";
 import { smoothed, weightOfSlider } from "../src/curves/smoothing.ts";
@@ -96,7 +97,7 @@ test("a band passes over gaps", () => {
 });
 
 const stretch = (step: number, value: number, low = value, high = value, notFinite = 0): Stretch => ({ first: step, last: step, time: 5000 + step, count: low === high ? 1 : 3, notFinite, min: low, max: high, value });
-const plainly: Drawing = { axis: "step", smoothing: 0, log: false, groups: null, envelope: true };
+const plainly: Drawing = { axis: "step", smoothing: 0, log: false, groups: null, envelope: true, epochs: new Map() };
 const curve = (name: string, stretches: Stretch[]): Curve => ({ run: named(name), color: 0, stretches });
 
 test("a line has its envelope, its gaps and its marks", () => {
@@ -120,6 +121,19 @@ test("places on the axis of time always rise", () => {
   const [line] = lines([curve("a", stretches)], { ...plainly, axis: "time" });
   assert.ok(line!.x[0]! < line!.x[1]! && line!.x[1]! < line!.x[2]!);
   close(line!.x[2]!, 9);
+});
+
+test("epochs are an axis: exact where one ends, straight between, and of a branch those of the run before too", () => {
+  const ends = epochEnds(epochEnds([], [stretch(10, 1), stretch(20, 2)]), [{ step: 40, time: 0, value: 3 }, { step: 20, time: 0, value: 2 }]);
+  assert.deepEqual([0, 5, 10, 15, 20, 30, 40, 60].map((step) => epochAt(ends, step)), [0, 0.5, 1, 1.5, 2, 2.5, 3, 4]);
+  assert.equal(epochAt([{ step: 8, epoch: 4 }], 6), 3);
+  assert.ok(Number.isNaN(epochAt([], 6)));
+  const epochs = new Map([["a", ends], ["branch", epochEnds([], [stretch(25, 5), stretch(30, 6)])]]);
+  const drawn = lines([curve("a", [stretch(5, 1), stretch(20, 2)]), curve("branch", [stretch(22, 3), stretch(30, 4)]), curve("old", [stretch(1, 1)])], { ...plainly, axis: "epoch", epochs });
+  assert.deepEqual(drawn.map((line) => line.label), ["a", "branch"], "one whose epochs are not known is left out");
+  assert.deepEqual(drawn[0]!.x, [0.5, 2]);
+  close(drawn[1]!.x[0]!, 4.4);
+  close(drawn[1]!.x[1]!, 6);
 });
 
 test("runs of a group are one line with a band", () => {

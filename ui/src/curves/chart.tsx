@@ -4,6 +4,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { curves as loadCurves } from "../api/tracking.ts";
 import type { Point, Run, Stretch } from "../api/types.ts";
 import { number } from "../format.ts";
+import { metricFronts } from "../generated/run_record.ts";
 import { Failure } from "../parts/basics.tsx";
 import { Plot } from "../parts/plot.tsx";
 import { saveLines, savePicture } from "./export.ts";
@@ -99,9 +100,13 @@ function useCurves(props: ChartProps, seen: boolean) {
 }
 
 export function Chart(props: ChartProps) {
-  const { metric, runs, colorOf, drawing, range, onRange, large, onLarge } = props;
+  const { metric, runs, colorOf, onRange, large, onLarge } = props;
+  // What the service measures has seconds for steps, which no epoch tells.
+  const apart = props.drawing.axis === "epoch" && metric.startsWith(metricFronts.system);
+  const drawing = useMemo((): Drawing => (apart ? { ...props.drawing, axis: "relative" } : props.drawing), [apart, props.drawing]);
+  const range = apart ? null : props.range;
   const { ref, seen } = useSeen();
-  const { curves, error, loading } = useCurves(props, seen);
+  const { curves, error, loading } = useCurves({ ...props, drawing, range }, seen);
   const drawn = useMemo(
     () => lines(runs.filter((run) => curves.get(run.id)?.length).map((run) => ({ run, color: colorOf(run.id), stretches: curves.get(run.id)! })), drawing),
     [curves, runs, drawing],
@@ -135,7 +140,7 @@ export function Chart(props: ChartProps) {
         </button>
       </header>
       <Failure error={error} />
-      <Plot lines={drawn} log={log} axis={axis} range={range} onRange={onRange} sync="curves" height={large ? 420 : 230} label={`${metric}; ${lasts.slice(0, 8).join("; ")}`} />
+      <Plot lines={drawn} log={log} axis={axis} range={range} onRange={apart ? () => undefined : onRange} sync={`curves ${axis}`} height={large ? 420 : 230} label={`${metric}; ${lasts.slice(0, 8).join("; ")}`} />
       {drawing.log && !log && drawn.length > 0 && <p class="note">Nothing positive to show on a logarithmic axis.</p>}
       {loading && seen && drawn.length === 0 && !error && <p class="note">loading…</p>}
     </section>

@@ -4,7 +4,7 @@ import { csv, fileName, save, type Cell } from "../csv.ts";
 import { colors } from "../parts/palette.ts";
 import type { Axis, DrawnLine } from "./lines.ts";
 
-const heads: Record<Axis, string> = { step: "step", relative: "seconds since start", time: "seconds since 1970" };
+const heads: Record<Axis, string> = { step: "step", epoch: "epoch", relative: "seconds since start", time: "seconds since 1970" };
 
 /** A row for each place that a line has a value at; of bands and envelopes also the edges. */
 export function tableOfLines(lines: readonly DrawnLine[], axis: Axis): Cell[][] {

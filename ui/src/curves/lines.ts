@@ -1,10 +1,11 @@
 // From curves to what is drawn: lines with their envelopes, bands of groups, marks where values were not finite. Pure.
 
 import type { Stretch } from "../api/types.ts";
+import { epochAt, type EpochEnd } from "./epochs.ts";
 import { band } from "./groups.ts";
 import { smoothed } from "./smoothing.ts";
 
-export type Axis = "step" | "relative" | "time";
+export type Axis = "step" | "epoch" | "relative" | "time";
 
 export interface Drawing {
   axis: Axis;
@@ -12,6 +13,7 @@ export interface Drawing {
   log: boolean;
   groups: ReadonlyMap<string, string> | null; // by run, the name of the group that is drawn as one band; null: each by itself
   envelope: boolean;
+  epochs: ReadonlyMap<string, readonly EpochEnd[]>; // by run; of one that is missing nothing is drawn over epochs
 }
 
 export interface Curve {
@@ -31,17 +33,19 @@ export interface DrawnLine {
   marks: number[]; // where values were not finite
 }
 
-function place(stretch: Stretch, axis: Axis, started: number): number {
+function place(stretch: Stretch, axis: Axis, started: number, ends: readonly EpochEnd[]): number {
+  if (axis === "epoch") return epochAt(ends, stretch.last);
   if (axis === "step") return stretch.last;
   return axis === "time" ? stretch.time / 1000 : (stretch.time - started) / 1000;
 }
 
 /** The places of a curve's stretches; clocks stand still or go back, an axis does not. */
-function places(curve: Curve, axis: Axis): number[] {
+function places(curve: Curve, axis: Axis, drawing: Drawing): number[] {
+  const ends = drawing.epochs.get(curve.run.id) ?? [];
   const started = curve.run.started || curve.stretches[0]?.time || 0;
   let before = -Infinity;
   return curve.stretches.map((stretch) => {
-    const x = place(stretch, axis, started);
+    const x = place(stretch, axis, started, ends);
     before = x > before ? x : before + 1e-3;
     return before;
   });
@@ -61,7 +65,7 @@ function edge(values: readonly number[], line: readonly number[], log: boolean):
 function single(curve: Curve, drawing: Drawing): DrawnLine {
   const raw = curve.stretches.map((stretch) => stretch.value);
   const y = smoothed(raw, drawing.smoothing);
-  const x = places(curve, drawing.axis);
+  const x = places(curve, drawing.axis, drawing);
   const wide = drawing.envelope && curve.stretches.some((stretch) => stretch.count > 1 && stretch.max > stretch.min);
   return {
     label: curve.run.name,
@@ -75,7 +79,8 @@ function single(curve: Curve, drawing: Drawing): DrawnLine {
   };
 }
 
-export function lines(curves: readonly Curve[], drawing: Drawing): DrawnLine[] {
+export function lines(all: readonly Curve[], drawing: Drawing): DrawnLine[] {
+  const curves = drawing.axis === "epoch" ? all.filter((curve) => drawing.epochs.get(curve.run.id)?.length) : all;
   const { groups } = drawing;
   if (!groups) return curves.map((curve) => single(curve, drawing));
   const byGroup = new Map<string, Curve[]>();
@@ -87,7 +92,7 @@ export function lines(curves: readonly Curve[], drawing: Drawing): DrawnLine[] {
   const bands = [...byGroup].filter(([name]) => inBand.has(name)).map(([name, members]): DrawnLine => {
     const axis = drawing.axis === "time" ? "relative" : drawing.axis;
     const parts = members.map((curve) => ({
-      x: places(curve, axis),
+      x: places(curve, axis, drawing),
       y: smoothed(curve.stretches.map((stretch) => stretch.value), drawing.smoothing),
     }));
     const { x, mean, low, high } = band(parts);

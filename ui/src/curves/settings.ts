@@ -16,7 +16,7 @@ export interface Settings {
 
 export const initial: Settings = { slider: 0, log: false, axis: "step", groups: true, envelope: true, find: "", large: "", range: null };
 
-const axes: readonly Axis[] = ["step", "relative", "time"];
+const axes: readonly Axis[] = ["step", "epoch", "relative", "time"];
 
 export function queryOf(settings: Settings): Record<string, string> {
   const { slider, log, axis, groups, envelope, find, large, range } = settings;

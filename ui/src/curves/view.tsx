@@ -2,14 +2,16 @@
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { curves as loadCurves } from "../api/tracking.ts";
 import type { Run } from "../api/types.ts";
-import { Empty } from "../parts/basics.tsx";
+import { Empty, Failure } from "../parts/basics.tsx";
 import { useKept } from "../parts/hooks.ts";
 import { lineColors } from "../parts/palette.ts";
 import { byInterest } from "../metric_order.ts";
-import { metricFronts } from "../generated/run_record.ts";
+import { metricFronts, metricNames } from "../generated/run_record.ts";
 import { hashOf, replaceQuery, usePlace } from "../router.ts";
 import { Chart } from "./chart.tsx";
+import { epochEnds, type EpochEnd } from "./epochs.ts";
 import { LiveFeed } from "./feed.ts";
 import { grouped } from "./groups.ts";
 import type { Axis, Drawing } from "./lines.ts";
@@ -17,6 +19,7 @@ import { byPrefix, habits, initial, queryOf, settingsOf, type MetricGroup, type 
 import { weightOfSlider } from "./smoothing.ts";
 
 const firstCharts = 24; // the others on demand
+const stretchesWanted = 600; // of the epochs, as of any curve
 
 const ungrouped = (runs: readonly Run[]): ReturnType<typeof grouped<Run>> => ({ groups: [], single: [...runs] });
 
@@ -32,6 +35,7 @@ function Controls({ settings, set, groups, many }: { settings: Settings; set: (s
         Over
         <select value={settings.axis} onChange={(event) => set({ ...settings, axis: event.currentTarget.value as Axis, range: null })}>
           <option value="step">step</option>
+          <option value="epoch">epoch</option>
           <option value="relative">time since start</option>
           <option value="time">time of day</option>
         </select>
@@ -99,6 +103,35 @@ function useSettings(): [Settings, (next: Settings) => void] {
   return [settings, set];
 }
 
+const noEpochs: ReadonlyMap<string, readonly EpochEnd[]> = new Map();
+
+/** Where the epochs of the runs end, once they are the axis. */
+function useEpochs(runs: readonly Run[], feed: LiveFeed | null, wanted: boolean) {
+  const [found, setFound] = useState(noEpochs);
+  const [error, setError] = useState<Error>();
+  const ids = runs.map((run) => run.id).join(",");
+  useEffect(() => {
+    if (!wanted) return;
+    const abort = new AbortController();
+    const put = (run: string, ends: (before: readonly EpochEnd[]) => readonly EpochEnd[]) =>
+      abort.signal.aborted || setFound((all) => new Map(all).set(run, ends(all.get(run) ?? [])));
+    const load = (those: string[]) =>
+      loadCurves({ runs: those, key: metricNames.epochs, stretches: stretchesWanted }, abort.signal)
+        .then((all) => {
+          for (const run of those) put(run, () => epochEnds([], all.get(run) ?? []));
+          setError(undefined);
+        })
+        .catch((caught: Error) => void (abort.signal.aborted || setError(caught)));
+    void load(ids.split(","));
+    const silent = feed?.listen(metricNames.epochs, { points: (run, points) => put(run, (before) => epochEnds(before, points)), reset: (run) => void load([run]) });
+    return () => {
+      abort.abort();
+      silent?.();
+    };
+  }, [ids, feed, wanted]);
+  return { epochs: wanted ? found : noEpochs, error };
+}
+
 /** Metrics with the same front, which can be folded away. */
 function Section({ group, open, setOpen, children }: { group: MetricGroup; open: boolean; setOpen: (open: boolean) => void; children: ComponentChildren }) {
   return (
@@ -137,10 +170,13 @@ export function CurvesView({ runs, changed }: { runs: readonly Run[]; changed: (
     single.forEach((run, i) => places.set(run.id, (groups.length + i) % lineColors));
     return (run: string) => places.get(run) ?? 0;
   }, [found, bands]);
+  const overEpochs = settings.axis === "epoch";
+  const { epochs, error } = useEpochs(runs, feed, overEpochs);
   const drawing: Drawing = useMemo(
-    () => ({ axis: settings.axis, smoothing: weightOfSlider(settings.slider), log: settings.log, groups: bands ? new Map(found.groups.flatMap((group) => group.members.map((run) => [run.id, group.name] as const))) : null, envelope: settings.envelope }),
-    [settings.axis, settings.slider, settings.log, settings.envelope, found, bands],
+    () => ({ epochs, axis: settings.axis, smoothing: weightOfSlider(settings.slider), log: settings.log, groups: bands ? new Map(found.groups.flatMap((group) => group.members.map((run) => [run.id, group.name] as const))) : null, envelope: settings.envelope }),
+    [settings.axis, settings.slider, settings.log, settings.envelope, found, bands, epochs],
   );
+  const without = overEpochs ? runs.filter((run) => !(metricNames.epochs in run.metrics)) : [];
   const keys = [...new Set(runs.flatMap((run) => Object.keys(run.metrics)))].sort(byInterest);
   const groups = byPrefix(keys.filter((key) => key.toLowerCase().includes(find.toLowerCase())));
   const setRange = (next: readonly [number, number] | null) => set({ ...settings, range: next });
@@ -168,6 +204,8 @@ export function CurvesView({ runs, changed }: { runs: readonly Run[]; changed: (
     <div class="curves">
       <Controls settings={settings} set={set} groups={found.groups.length > 0} many={keys.length > 6} />
       {runs.length > 1 && <Legend parts={parts} colorOf={colorOf} />}
+      <Failure error={error} />
+      {without.length > 0 && <p class="note">Not known is where epochs end of {without.map((run) => run.name).join(", ")}.</p>}
       {range && (
         <p class="note">
           A part of the axis is shown.{" "}

@@ -14,7 +14,7 @@ export const endedStates: readonly State[] = ["SUCCEEDED", "FAILED", "FAILED_PRE
 
 export const statusSucceeded = "succeeded";
 
-export const metricNames = { learningRate: "learning_rate", epochSeconds: "epoch_seconds", workers: "workers", rateEnd: "_per_s" } as const;
+export const metricNames = { learningRate: "learning_rate", epochs: "epoch", epochSeconds: "epoch_seconds", workers: "workers", rateEnd: "_per_s" } as const;
 export const metricFronts = { parts: "parts/", time: "time/", system: "system/" } as const;
 export const metricMeans = { loss: "loss/", train: "train/" } as const;
 

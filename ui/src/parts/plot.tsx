@@ -3,7 +3,7 @@
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
-import type { DrawnLine } from "../curves/lines.ts";
+import type { Axis, DrawnLine } from "../curves/lines.ts";
 import { number, time } from "../format.ts";
 import { useSize } from "./hooks.ts";
 import { colors } from "./palette.ts";
@@ -11,7 +11,7 @@ import { colors } from "./palette.ts";
 export interface PlotProps {
   lines: readonly DrawnLine[];
   log: boolean;
-  axis: "step" | "relative" | "time";
+  axis: Axis;
   range: readonly [number, number] | null;
   onRange: (range: [number, number] | null) => void;
   sync: string;
@@ -37,6 +37,7 @@ function dataOf(lines: readonly DrawnLine[]): uPlot.AlignedData {
 
 function xText(x: number, axis: PlotProps["axis"]): string {
   if (axis === "time") return time(x * 1000);
+  if (axis === "epoch") return `epoch ${number(x, 4)}`;
   return axis === "relative" ? `${number(x, 4)} s` : `step ${Math.round(x)}`;
 }
 

@@ -11,6 +11,7 @@
 namespace linac::job::metric {
 
 inline constexpr const char* kLearningRate = "learning_rate";
+inline constexpr const char* kEpochs = "epoch";  // how many are done
 inline constexpr const char* kEpochSeconds = "epoch_seconds";
 inline constexpr const char* kWorkers = "workers";      // how many train
 inline constexpr const char* kCpuSeconds = "time/cpu";  // of all workers
@@ -39,6 +40,7 @@ inline constexpr std::array kNames{
     NameEntry{"test/MEASURE", "on the test data after an epoch"},
     NameEntry{"epoch_MEASURE", "these two in TensorBoard, by epoch: of its runs `train` and `validation`"},
     NameEntry{"physics/FIGURE", "figures of the comparison of test showers, where they were due"},
+    NameEntry{"epoch", "how many epochs are done, those of a run that a branch goes on from too"},
     NameEntry{"epoch_seconds", "how long an epoch took, test included"},
     NameEntry{"UNIT_per_s", "its rate: `showers_per_s`, `events_per_s`"},
     NameEntry{"workers", "how many trained from this step on"},

@@ -16,6 +16,7 @@
 #include "linac/cli/compute/bench_measure.h"
 #include "linac/cli/compute/scaling_plan.h"
 #include "linac/cli/compute/scaling_runs.h"
+#include "linac/io/storage/output.h"
 #include "linac/train/plan/scaling.h"
 
 namespace linac::cli {
@@ -181,6 +182,7 @@ void print_predicted(const ScalingOptions& options, const Json& predicted) {
 }
 
 void run_scaling_bench(ScalingOptions options) {
+  if (!options.json.empty()) storage::need_ending(options.json, {".json"}, "bench");
   const plan::Link link = plan::parse_link(options.link);
   std::sort(options.workers.begin(), options.workers.end());
   options.workers.erase(std::unique(options.workers.begin(), options.workers.end()), options.workers.end());
@@ -234,7 +236,7 @@ void add_scaling_bench(CLI::App& bench) {
                    "seconds of a step without communication: measures nothing and predicts from it")
       ->check(CLI::PositiveNumber);
   verb->add_option("--set", options->overrides, "settings of the job, e.g. train.batch=8");
-  verb->add_option("--json", options->json, "file for all of it as JSON, each round included");
+  verb->add_option("--json", options->json, "file for all of it as JSON (NAME.json), each round included");
   verb->footer("Example: linac bench scaling job.yaml --workers 1,2,4 --replicas-per-worker 2 --link 25gbit:20us");
   verb->callback([options] { run_scaling_bench(*options); });
 }

@@ -152,7 +152,9 @@ Arrays compute_arrays(const ArraySources& options) {
                 .event_of_row = {},
                 .names = options.names,
                 .classes = model.classes(chosen),
-                .remarks = {}};
+                .remarks = {},
+                .target = model.target(),
+                .split = model.split()};
   if (!model.state().empty()) arrays.remarks.push_back(fmt::format("{}: {}", of_model.model, model.state()));
   if (!model.task().assumed.empty()) arrays.remarks.push_back(model.task().assumed);
   if (outputs.size() > 1) {
@@ -208,7 +210,8 @@ Arrays read_predictions(const ArraySources& options) {
                 .event_of_row = {},
                 .names = options.names,
                 .classes = classes,
-                .remarks = {}};
+                .remarks = {},
+                .target = {}};
   if (!options.weights.empty() && options.weights != "none") {
     Source weights = split(options.weights);
     if (weights.data_set.empty()) weights.data_set = name_in(weights, contents_of(weights.file).names, "weights");

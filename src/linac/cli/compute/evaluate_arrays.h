@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "linac/cli/compute/model_events.h"
+#include "linac/io/data/transform/transform.h"
 #include "linac/physics/scores/labels.h"
 #include "linac/physics/scores/task.h"
 
@@ -34,8 +35,10 @@ struct Arrays {
   /// Of a sequence of outputs, of which each step that is there is a row: the event of each; else empty.
   std::vector<uint32_t> event_of_row;
   std::vector<std::string> names;
-  std::vector<std::string> classes;  // as the model names them; may be empty
-  std::vector<std::string> remarks;  // for the report
+  std::vector<std::string> classes;           // as the model names them; may be empty
+  std::vector<std::string> remarks;           // for the report
+  std::string target;                         // of a model: the column of the truth
+  std::optional<data::SplitRule> split = {};  // of a model: that of its training
 
   scores::Table table(const Array& array) const {
     return {.values = array.values, .width = array.width, .name = array.name, .event_of_row = event_of_row};

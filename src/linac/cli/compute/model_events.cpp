@@ -15,6 +15,7 @@
 #include "linac/base/base/plural.h"
 #include "linac/base/base/progress.h"
 #include "linac/base/base/shell_word.h"
+#include "linac/base/base/signals.h"
 #include "linac/base/base/thread_pool.h"
 #include "linac/base/job/job_paths.h"
 #include "linac/base/job/run_choice.h"
@@ -259,6 +260,10 @@ std::vector<std::string> ModelEvents::outputs() const {
   return names;
 }
 
+std::optional<data::SplitRule> ModelEvents::split() const {
+  return trained::transform_in(notes_).split;
+}
+
 std::vector<std::string> ModelEvents::classes(size_t i) const {
   const int64_t values = width_of(network_->outputs().at(i).output);
   return trained::classes_in(notes_, i, static_cast<size_t>(std::max<int64_t>(2, values)));
@@ -310,6 +315,7 @@ ModelEvents::NotFinite ModelEvents::run(const Sink& sink) const {
   std::vector<std::vector<std::vector<float>>> results(static_cast<size_t>(threads));
   std::vector<std::vector<uint8_t>> steps(static_cast<size_t>(threads));
   for (int64_t first = 0; first < events(); first += threads * batch) {
+    if (stop_signal() != 0) throw Error(ErrorCode::kPreempted, "[model] stopped by a signal");
     const int64_t batches = std::min<int64_t>(threads, (events() - first + batch - 1) / batch);
     pool.run(static_cast<int>(batches), [&](int i) {
       const int64_t begin = first + i * batch;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "linac/io/data/event_table.h"
+#include "linac/io/data/transform/transform.h"
 #include "linac/model/models/predictor.h"
 #include "linac/physics/scores/task.h"
 #include "linac/train/trained/output_task.h"
@@ -54,6 +55,8 @@ class ModelEvents {
   const std::string& target() const { return target_; }        // the truth's column
   const std::string& weight() const { return weight_; }        // the weights' column; empty: all count 1
   const std::string& data() const { return data_; }            // what the events are called in reports
+  /// How the training split its events, where it did.
+  std::optional<data::SplitRule> split() const;
   /// The names of the classes that output i tells apart, as far as the model knows them; else empty.
   std::vector<std::string> classes(size_t i) const;
 

@@ -6,6 +6,7 @@
 
 #include "linac/base/base/log.h"
 #include "linac/cli/compute/job_file.h"
+#include "linac/cli/compute/run_scores.h"
 #include "linac/cli/compute/verbs.h"
 #include "linac/control/client/login.h"
 #include "linac/control/client/tracker.h"
@@ -31,7 +32,10 @@ void run_train(const TrainOptions& options) {
     return std::make_shared<client::Tracker>(client::find_login(options.server), folder, options.experiment);
   };
   trained::CompiledJob whole = whole_job(train::job_file(run).string(), train::job_overrides(run));
-  const int status = train::start_run(run, rendezvous, std::move(whole), keep_track);
+  const auto at_end = [job = whole.job](const std::filesystem::path& folder, const std::string& name) {
+    judge_run(job, folder, name);
+  };
+  const int status = train::start_run(run, rendezvous, std::move(whole), {keep_track, at_end});
   if (status != 0) throw CLI::RuntimeError(status);
 }
 

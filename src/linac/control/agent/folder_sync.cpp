@@ -26,7 +26,7 @@ std::string piece_of(const fs::path& file, int64_t from, size_t size) {
 }
 
 bool is_weights_or_report(const std::string& name) {
-  return name.starts_with("models/") || name.starts_with("report/");
+  return name.starts_with("models/") || name.starts_with("report/") || name.starts_with("evaluation/");
 }
 
 bool is_small_fact(const std::string& name) {

@@ -73,8 +73,8 @@ void need_count(const Tables& tables, const ColumnRequest& request, const std::v
                               const std::vector<std::string>& names) {
   const auto near = nearest(unknown.text, names);
   throw data_error(fmt::format(
-      "[data] {}: {}: column '{}' holds {}, and the classes are {}{}; mend the file, or "
-      "train with this class",
+      "[data] {}: {}: column '{}' holds {}, and the classes are {}{}; mend the file, leave "
+      "such events out, or take a model that was trained with this class",
       table.file().url, describe_event(table.file(), unknown.first), request.column, shown_text(unknown.text),
       list_of_classes(names), near ? fmt::format(" (is {} meant?)", shown_text(*near)) : ""));
 }

@@ -200,7 +200,7 @@ TEST_F(TextClassesTest, TextsThatAreNoneOfTheClassesAreNamed) {
     const std::string message = refusal({"a"}, number(3, {"QCD", "W+jet", "ttbar"}));
     EXPECT_TRUE(contains(message,
                          "a: event 2: column 'x' holds 'W+jets', and the classes are 'QCD', 'W+jet', 'ttbar' "
-                         "(is 'W+jet' meant?)"))
+                         "(is 'W+jet' meant?); mend the file, leave such events out, or take a model"))
         << message;
   }
 }

@@ -17,7 +17,9 @@ bool is_steps(SeriesStyle style) {
 }
 
 Stroke stroke_of(const Series& series) {
-  return {.colour = series.colour, .width = 1.6, .dash = series.style == SeriesStyle::kDashed ? kDash : 0};
+  return {.colour = series.colour,
+          .width = series.style == SeriesStyle::kThin ? 0.6 : 1.6,
+          .dash = series.style == SeriesStyle::kDashed ? kDash : 0};
 }
 
 // Runs of drawable points, as places on the sheet; gaps separate them.
@@ -61,7 +63,8 @@ void draw_series(Figure& figure, const Rect& area, const LineChart& chart, const
       figure.polygon(outline, series.colour, kFillOpacity);
     }
     figure.polyline(run, stroke_of(series));
-    if (is_steps(series.style) || series.points.size() > kDotsUpTo) continue;
+    const bool dots = series.style == SeriesStyle::kLine || series.style == SeriesStyle::kDashed;
+    if (!dots || series.points.size() > kDotsUpTo) continue;
     for (const Point& point : run) {
       figure.disc(point, 3, kPaper);
       figure.disc(point, 2.2, series.colour);

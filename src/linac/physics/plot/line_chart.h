@@ -12,6 +12,7 @@ namespace linac::plot {
 enum class SeriesStyle {
   kLine,         // with a dot at each point while there are few
   kDashed,       // the same
+  kThin,         // a hairline, without dots
   kSteps,        // a bin of width 1 around each point
   kFilledSteps,  // and the area below
 };

@@ -93,6 +93,7 @@ struct LinePoints {
   void operator()(const job::EpochLine& line) const {
     const int64_t step = line.global_step;
     if (step < 0 || !advances(cursor.epochs, cursor.rollbacks, line.epoch)) return;
+    gatherer.add(job::metric::kEpochs, step, static_cast<double>(line.epoch) + 1);
     gatherer.add_wholes(job::metric::kTrain, step, line.train);
     gatherer.add_wholes(job::metric::kTest, step, line.test);
     gatherer.add_wholes(job::metric::kPhysics, step, line.physics);

@@ -55,8 +55,19 @@ TEST(RunLines, PartsEpochsAndWorkersAreNamedAsInTensorBoard) {
   EXPECT_EQ(values.at("test/d_real"), 1);
   EXPECT_EQ(values.at("physics/fpd"), 4);
   EXPECT_EQ(values.at("showers_per_s"), 9);
+  EXPECT_EQ(values.at("epoch"), 1);
   EXPECT_EQ(values.at("time/compute"), 4);
   EXPECT_EQ(values.at("time/cpu"), 6);
+}
+
+TEST(RunLines, EpochsOfABranchGoOnFromThoseOfTheRunBefore) {
+  const ReadLines read = read_run_lines({}, 0,
+                                        R"({"kind":"epoch","epoch":4,"global_step":50,"train":{},"test":{},"physics":{}}
+{"kind":"epoch","epoch":5,"global_step":70,"train":{},"test":{},"physics":{}}
+)",
+                                        0);
+  EXPECT_EQ(steps_of(read, "epoch"), (std::vector<int64_t>{50, 70}));
+  EXPECT_EQ(read.points.back().point.value, 6);
 }
 
 TEST(RunLines, AStepCountsOnceHoweverOftenItIsRead) {

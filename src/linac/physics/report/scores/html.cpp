@@ -31,6 +31,9 @@ constexpr const char* kOutputsReading =
     "The <em>bias</em> is the mean of prediction minus truth, the <em>resolution</em> its standard deviation; the mean "
     "squared error is the sum of both squares. <em>R²</em> is the part of the truth's variance that the prediction "
     "explains: 1 at best, 0 for a constant.";
+constexpr const char* kFoldsReading =
+    "A <em>mean</em> stands with the standard deviation of the models (n − 1): how far another training, on other "
+    "events, would be off. It has no limits and no infinite numbers: where a model has one, there is no mean. ";
 constexpr const char* kErrorReading =
     "Uncertainties are standard deviations over bootstrap replicas (the events drawn again, with replacement): how far "
     "another sample of as many events would be off. They know nothing of another training.";
@@ -64,16 +67,16 @@ std::string overall_row(const ScoreReport& report, const std::string& name) {
     cells += number_cell(row.model.empty() ? "value" : row.model, score_text(scores::find(*row.scores, name)));
   if (report.compares()) {
     cells += number_cell("significance", significance_text(scores::find(report.difference(), name)));
-  } else {
+  } else if (!report.folds) {
     cells += number_cell("68 % interval", interval(scores::find(report.scores_of(0), name)));
   }
-  return element("tr", "", row_head(score_title(name), name) + cells);
+  return element("tr", "", row_head(score_title(report.task, name), name) + cells);
 }
 
 std::string overall_part(const ScoreReport& report) {
   std::vector<std::string> heads{"score"};
   for (const ScoreRow& row : rows_of(report)) heads.push_back(row.model.empty() ? "value" : escape(row.model));
-  heads.emplace_back(report.compares() ? "significance" : "68 % interval");
+  if (!report.folds) heads.emplace_back(report.compares() ? "significance" : "68 % interval");
   std::string rows;
   for (const std::string& name : overall_scores(report)) rows += overall_row(report, name);
   if (rows.empty()) return {};
@@ -93,14 +96,14 @@ std::string part_row(const ScoreReport& report, const PartTable& table, size_t p
     std::string text = escape(score_text(estimate));
     if (row.is_difference) text += element("small", "", significance_text(estimate));
     const std::string kind = fmt::format("n{}{}", text == "–" ? " none" : "", row.is_difference ? " worst" : "");
-    cells += table_cell(score_title(name), text, "class=\"" + kind + "\"");
+    cells += table_cell(score_title(report.task, name), text, "class=\"" + kind + "\"");
   }
   return element("tr", "", cells);
 }
 
 std::string part_part(const ScoreReport& report, const PartTable& table) {
   std::vector<std::string> heads{part_word(report)};
-  for (const std::string& name : table.scores) heads.push_back(score_title(name));
+  for (const std::string& name : table.scores) heads.push_back(score_title(report.task, name));
   std::string rows;
   for (size_t part = 0; part < report.parts.size(); ++part)
     for (const ScoreRow& row : rows_of(report)) rows += part_row(report, table, part, row);
@@ -109,7 +112,8 @@ std::string part_part(const ScoreReport& report, const PartTable& table) {
 }
 
 std::string value_text(const ScoreReport& report, const std::string& name, int part) {
-  return fmt::format("{} {}", score_title(name), score_text(scores::find(report.scores_of(0), name, part)));
+  return fmt::format("{} {}", score_title(report.task, name),
+                     score_text(scores::find(*rows_of(report)[0].scores, name, part)));
 }
 
 // "AUC: 0.0179 above that of Keras (24.2 σ)"; of one model nothing.
@@ -121,7 +125,7 @@ std::string against_other(const ScoreReport& report, const std::string& name, in
                                ? fmt::format("the same as that of {}", report.models[1])
                                : fmt::format("{} {} that of {}{}", distance, difference->value < 0 ? "below" : "above",
                                              report.models[1], sigma == "–" ? "" : " (" + sigma + ")");
-  return element("p", "", escape(fmt::format("{}: {}", score_title(name), text)));
+  return element("p", "", escape(fmt::format("{}: {}", score_title(report.task, name), text)));
 }
 
 std::string headline(const ScoreReport& report) {
@@ -144,11 +148,12 @@ std::string headline(const ScoreReport& report) {
 }  // namespace
 
 std::string to_html(const ScoreReport& report, const std::vector<NamedPicture>& pictures) {
-  LINAC_CHECK(report.models.size() == 1 || report.models.size() == 2);
+  LINAC_CHECK(report.folds || report.models.size() == 1 || report.models.size() == 2);
   std::string tables = overall_part(report);
   for (const PartTable& table : part_tables(report)) tables += part_part(report, table);
   const std::string about = report.compares() ? report.models[0] + " and " + report.models[1] : report.models[0];
-  const std::string reading = reading_of(report.task) + (report.replicas > 0 ? kErrorReading : "");
+  const std::string reading = fmt::format("{}{}{}", reading_of(report.task), report.folds ? kFoldsReading : "",
+                                          report.replicas > 0 ? kErrorReading : "");
   return whole_page(report.title, headline(report) + remarks_part(report.remarks) + tables +
                                       pictures_part(about, pictures) + facts_part(report.facts) +
                                       element("h2", "", "How to read this") +

@@ -104,6 +104,29 @@ void add_difference(const ScoreReport& report, const scores::RegressionJudgement
   if (report.compares()) json["difference"] = scores_of(report, judgement.difference);
 }
 
+Json folds_of(const ScoreReport& report) {
+  const scores::FoldFigures& figures = report.folds->figures;
+  Json list = Json::array(), classes = Json::array();
+  for (const scores::Score& score : figures.scores) {
+    list.push_back({{"name", score.name},
+                    {"part", part_of(report, score.part)},
+                    {"mean", number(score.estimate.value)},
+                    {"deviation", number(score.estimate.error)}});
+  }
+  for (size_t label = 0; label < figures.bands.size(); ++label) {
+    const std::vector<scores::Estimate>& tpr = figures.bands[label].tpr;
+    classes.push_back({{"name", report.parts[label]},
+                       {"roc",
+                        {{"fpr", scores::band_fprs()},
+                         {"tpr_mean", column(tpr, &scores::Estimate::value)},
+                         {"tpr_deviation", column(tpr, &scores::Estimate::error)}}}});
+  }
+  return {{"events", report.folds->events},
+          {"same_events", report.folds->same_events},
+          {"scores", std::move(list)},
+          {"classes", std::move(classes)}};
+}
+
 }  // namespace
 
 nlohmann::ordered_json to_json(const ScoreReport& report) {
@@ -137,6 +160,7 @@ nlohmann::ordered_json to_json(const ScoreReport& report) {
         add_difference(report, judgement, json);
       },
       report.judgement);
+  if (report.folds) json["folds"] = folds_of(report);
   return json;
 }
 

@@ -35,13 +35,14 @@ const scores::ClassifierJudgement& classifier(const ScoreReport& report) {
 }
 
 std::vector<NamedPicture> draw(const ScoreReport& report) {
-  LINAC_CHECK(report.models.size() == 1 || report.models.size() == 2);
-  if (report.support.empty()) return {residual_picture(report)};
+  LINAC_CHECK(report.folds || report.models.size() == 1 || report.models.size() == 2);
+  if (report.support.empty()) return report.folds ? std::vector<NamedPicture>{} : std::vector{residual_picture(report)};
   std::vector<NamedPicture> pictures = roc_pictures(report);
   const auto add = [&](std::vector<NamedPicture> more) {
     std::move(more.begin(), more.end(), std::back_inserter(pictures));
   };
   if (report.task == scores::Task::kClasses) add(confusion_pictures(report));
+  if (report.folds) return pictures;
   add(reliability_pictures(report));
   pictures.push_back(score_distribution_picture(report));
   return pictures;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 
 #include "linac/base/base/rng.h"
 
@@ -91,6 +92,54 @@ TEST(ScoreReport, JsonFollowsItsSchema) {
   EXPECT_FALSE(to_json(Made(3, 1).report).contains("difference"));
 }
 
+ScoreReport folds_of(const std::vector<ScoreReport>& reports, bool same_events) {
+  std::vector<ScoreReport> folds = reports;
+  for (size_t i = 0; i < folds.size(); ++i) {
+    folds[i].models = {"fold " + std::to_string(i + 1)};
+    folds[i].remarks.push_back("of fold " + std::to_string(i + 1));
+  }
+  return over_folds(std::move(folds), same_events);
+}
+
+TEST(ScoreReport, FoldsHaveTheirMeanAndSpread) {
+  ScoreReport one = Made(3, 1).report, other = one;
+  for (scores::Score& score : std::get<scores::ClassifierJudgement>(other.judgement).models[0].scores)
+    if (score.name == "accuracy") score.estimate.value += 0.1;
+  const double accuracy = scores::find(one.scores_of(0), "accuracy")->value;
+  const ScoreReport report = folds_of({one, other, one}, false);
+  EXPECT_FALSE(folds_of({one, other}, false).compares());
+  EXPECT_EQ(report.events, 900);
+  EXPECT_EQ(report.support, (std::vector<int64_t>{300, 300, 300}));
+  EXPECT_EQ(folds_of({one, other}, true).events, 300);
+  EXPECT_EQ(report.remarks,
+            (std::vector<std::string>{"few <events>", "fold 1: of fold 1", "fold 2: of fold 2", "fold 3: of fold 3"}));
+  const Json json = to_json(report);
+  EXPECT_EQ(json["folds"]["events"], Json::array({300, 300, 300}));
+  for (const Json& score : json["folds"]["scores"]) {
+    if (score["name"] != "accuracy") continue;
+    EXPECT_NEAR(score["mean"], accuracy + 0.1 / 3, 1e-12);
+    EXPECT_NEAR(score["deviation"], 0.1 / std::sqrt(3), 1e-12);
+  }
+  EXPECT_EQ(json["models"].size(), 3U);
+  EXPECT_EQ(json["folds"]["classes"][1]["roc"]["tpr_deviation"][30], 0) << "the folds have the same curve";
+  EXPECT_FALSE(json.contains("difference"));
+  EXPECT_EQ(names(draw(report)), (Names{"roc", "rejection", "confusion"}));
+  for (const std::string& text : {to_text(report), to_html(report, {})})
+    for (const char* wanted : {"mean of 3", "fold 2"}) EXPECT_NE(text.find(wanted), std::string::npos) << wanted;
+}
+
+TEST(ScoreReport, AFigureThatAFoldLacksHasNoMean) {
+  ScoreReport one = Made(3, 1).report, other = one;
+  for (scores::Score& score : std::get<scores::ClassifierJudgement>(other.judgement).models[0].scores) {
+    if (score.name == "rejection_50" && score.part == 1) score.estimate.above = 30;
+    if (score.name == "ece" && score.part == -1) score.estimate.value = std::numeric_limits<double>::infinity();
+  }
+  const std::vector<scores::Score> mean = folds_of({one, other}, false).folds->figures.scores;
+  EXPECT_TRUE(std::isnan(scores::find(mean, "rejection_50", 1)->value)) << "a limit";
+  EXPECT_TRUE(std::isnan(scores::find(mean, "ece")->value));
+  EXPECT_TRUE(std::isfinite(scores::find(mean, "recall", 1)->value));
+}
+
 TEST(ScoreReport, PageEscapesItsTexts) {
   const Made made(3, 2);
   const std::string page = to_html(made.report, {});
@@ -144,6 +193,7 @@ TEST(ScoreReport, LabelsAreJudgedOneByOne) {
   EXPECT_EQ(json["task"], "labels");
   EXPECT_EQ(json["models"][0]["confusion"], Json::parse("[[[2, 0], [1, 1]], [[1, 1], [0, 2]]]"));
   EXPECT_NE(to_text(report).find("all labels right"), std::string::npos);
+  EXPECT_NE(to_text(report).find("AUC, mean of the labels"), std::string::npos);
   const std::string page = to_html(report, {});
   EXPECT_NE(page.find("Events with each label"), std::string::npos);
   EXPECT_EQ(page.find("<b>"), std::string::npos);

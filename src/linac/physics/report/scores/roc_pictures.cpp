@@ -6,6 +6,7 @@
 #include "linac/physics/plot/categories.h"
 #include "linac/physics/plot/line_chart.h"
 #include "linac/physics/report/scores/pictures.h"
+#include "linac/physics/report/scores/tables.h"
 #include "linac/physics/report/scores/words.h"
 
 namespace linac::report {
@@ -39,6 +40,13 @@ std::vector<plot::Interval> band_of(const scores::RocBand& band, const Drawing& 
   return intervals;
 }
 
+std::vector<plot::Point> mean_of(const scores::RocBand& folds, const Drawing& drawing) {
+  std::vector<plot::Point> points;
+  for (const scores::Estimate& mean : folds.*drawing.band)
+    points.push_back({drawing.places()[points.size()], mean.value});
+  return points;
+}
+
 plot::SeriesStyle style_of(size_t model) {
   return model == 0 ? plot::SeriesStyle::kLine : plot::SeriesStyle::kDashed;
 }
@@ -47,13 +55,23 @@ std::vector<plot::Series> curves(const ScoreReport& report, const Drawing& drawi
   std::vector<plot::Series> series;
   for (size_t model = report.models.size(); model-- > 0;) {  // the first one on top
     for (const size_t label : report.shown_classes()) {
-      plot::Series curve{
-          .label = report.parts[label], .colour = plot::category_colour(label), .style = style_of(model), .points = {}};
+      plot::Series curve{.label = report.parts[label],
+                         .colour = plot::category_colour(label),
+                         .style = report.folds ? plot::SeriesStyle::kThin : style_of(model),
+                         .points = {}};
       const scores::ClassDetail& found = classifier(report).models[model].classes[label];
       for (const auto& point : found.roc.points) curve.points.push_back(drawing.point(point));
-      curve.band = band_of(found.band, drawing);
+      if (!report.folds) curve.band = band_of(found.band, drawing);
       series.push_back(std::move(curve));
     }
+  }
+  if (!report.folds) return series;
+  for (const size_t label : report.shown_classes()) {
+    const scores::RocBand& mean = report.folds->figures.bands[label];
+    series.push_back({.label = report.parts[label],
+                      .colour = plot::category_colour(label),
+                      .points = mean_of(mean, drawing),
+                      .band = band_of(mean, drawing)});
   }
   return series;
 }
@@ -67,6 +85,11 @@ plot::Series chance(bool as_rejection) {
 
 // Which line is which model, where there are two.
 void add_models(const ScoreReport& report, std::vector<plot::KeyEntry>& key) {
+  if (report.folds) {
+    key.push_back(
+        {.text = fmt::format("mean of {}", report.models.size()), .stroke = {.colour = plot::kSoftInk, .width = 1.6}});
+    key.push_back({.text = "each", .stroke = {.colour = plot::kSoftInk, .width = 0.6}});
+  }
   if (!report.compares()) return;
   key.push_back({.text = report.models[0], .stroke = {.colour = plot::kSoftInk, .width = 1.6}});
   key.push_back({.text = report.models[1], .stroke = {.colour = plot::kSoftInk, .width = 1.6, .dash = 4}});
@@ -76,9 +99,9 @@ std::vector<plot::KeyEntry> auc_key(const ScoreReport& report) {
   std::vector<plot::KeyEntry> key;
   for (const size_t label : report.shown_classes()) {
     const int part = static_cast<int>(label);
-    key.push_back(
-        {.text = fmt::format("{}  {}", report.parts[label], score_text(scores::find(report.scores_of(0), "auc", part))),
-         .stroke = {.colour = plot::category_colour(label), .width = 1.6}});
+    key.push_back({.text = fmt::format("{}  {}", report.parts[label],
+                                       score_text(scores::find(*rows_of(report)[0].scores, "auc", part))),
+                   .stroke = {.colour = plot::category_colour(label), .width = 1.6}});
     if (!report.compares()) continue;
     const scores::Estimate* difference = scores::find(report.difference(), "auc", part);
     key.push_back({.text = fmt::format("     Δ {} ({})", score_text(difference), significance_text(difference)),
@@ -96,6 +119,11 @@ std::vector<plot::KeyEntry> class_key(const ScoreReport& report) {
   return key;
 }
 
+std::string bands_text(const ScoreReport& report) {
+  return report.folds ? "Thick: the mean of the models, and a standard deviation of them to either side; thin: each"
+                      : "Bands: the central 68 % of the bootstrap replicas";
+}
+
 NamedPicture roc_picture(const ScoreReport& report) {
   plot::Figure figure(kNarrow, kNarrowHeight);
   const plot::Rect outer{kMargin, kMargin, kNarrow - 2 * kMargin, kNarrowHeight - kMargin - kNote};
@@ -109,13 +137,16 @@ NamedPicture roc_picture(const ScoreReport& report) {
                  auc_key(report), 16);
   figure.text({outer.x + 46, kNarrowHeight - kNote / 2},
               report.compares() ? fmt::format("AUC of {} · Δ: minus that of {}", report.models[0], report.models[1])
+              : report.folds    ? "area under the curve, mean ± standard deviation of the models"
                                 : "area under the curve ± bootstrap standard deviation",
               {.size = 8, .colour = plot::kSoftInk});
-  return {"roc", "ROC curves",
-          "Each class against all others, or events with a label against those without: the share of the class "
-          "(signal) that passes a threshold over the share of the "
-          "others (background) that does. Bands: the central 68 % of the bootstrap replicas. Dashed grey: chance.",
-          figure.picture()};
+  return {
+      "roc", "ROC curves",
+      std::string("Each class against all others, or events with a label against those without: the share of the class "
+                  "(signal) that passes a threshold over the share of the "
+                  "others (background) that does. ") +
+          bands_text(report) + ". Dashed grey: chance.",
+      figure.picture()};
 }
 
 NamedPicture rejection_picture(const ScoreReport& report) {
@@ -138,10 +169,13 @@ NamedPicture rejection_picture(const ScoreReport& report) {
   plot::draw_line_chart(figure, outer, chart, plot::Legend::kNone);
   plot::draw_key(figure, {outer.x + 46, outer.y + 22, outer.width - 54, outer.height - 54}, plot::Corner::kTopRight,
                  class_key(report));
-  return {"rejection", "background rejection",
+  return {
+      "rejection", "background rejection",
+      std::string(
           "How many background events are rejected for one that passes, over the signal efficiency, on a logarithmic "
-          "axis. Bands: the central 68 % of the bootstrap replicas; the left ends rest on few background events.",
-          figure.picture()};
+          "axis. ") +
+          bands_text(report) + "; the left ends rest on few background events.",
+      figure.picture()};
 }
 
 }  // namespace

@@ -38,6 +38,11 @@ std::vector<PartTable> part_tables(const ScoreReport& report) {
 }
 
 std::vector<ScoreRow> rows_of(const ScoreReport& report) {
+  if (report.folds) {
+    std::vector<ScoreRow> rows{{fmt::format("mean of {}", report.models.size()), &report.folds->figures.scores, false}};
+    for (size_t i = 0; i < report.models.size(); ++i) rows.push_back({report.models[i], &report.scores_of(i), false});
+    return rows;
+  }
   if (!report.compares()) return {{"", &report.scores_of(0), false}};
   return {{report.models[0], &report.scores_of(0), false},
           {report.models[1], &report.scores_of(1), false},

@@ -21,7 +21,8 @@ struct PartTable {
 };
 std::vector<PartTable> part_tables(const ScoreReport& report);
 
-/// A line of a table: of a class or output (or of all), of a model or the difference of both.
+/// A line of a table: of a class or output (or of all), of a model or the difference of both. Of folds their mean
+/// comes first, then each.
 struct ScoreRow {
   std::string model;  // empty where there is one
   const std::vector<scores::Score>* scores = nullptr;

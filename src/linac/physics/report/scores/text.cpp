@@ -12,24 +12,29 @@ using Rows = TextRows;
 std::string overall_table(const ScoreReport& report) {
   Rows rows;
   const auto scores = rows_of(report);
-  if (report.compares()) rows.push_back({"all events", scores[0].model, scores[1].model, "difference", ""});
+  if (scores.size() > 1) {
+    rows.push_back({"all events"});
+    for (const ScoreRow& of : scores) rows[0].push_back(of.model);
+    if (report.compares()) rows[0].emplace_back();
+  }
   for (const std::string& name : overall_scores(report)) {
-    std::vector<std::string> row{score_title(name)};
+    std::vector<std::string> row{score_title(report.task, name)};
     for (const ScoreRow& of : scores) row.push_back(score_text(scores::find(*of.scores, name)));
     if (report.compares()) row.push_back(significance_text(scores::find(report.difference(), name)));
     rows.push_back(std::move(row));
   }
-  return rows.empty() ? "" : lined_up(rows, 2) + "\n";
+  return overall_scores(report).empty() ? "" : lined_up(rows, 2) + "\n";
 }
 
 std::string part_table(const ScoreReport& report, const PartTable& table) {
   Rows rows{{part_word(report)}};
-  if (report.compares()) rows[0].push_back("");
-  for (const std::string& name : table.scores) rows[0].push_back(score_title(name));
+  const auto scores = rows_of(report);
+  if (scores.size() > 1) rows[0].emplace_back();
+  for (const std::string& name : table.scores) rows[0].push_back(score_title(report.task, name));
   for (size_t part = 0; part < report.parts.size(); ++part) {
-    for (const ScoreRow& of : rows_of(report)) {
+    for (const ScoreRow& of : scores) {
       std::vector<std::string> row{report.parts[part]};
-      if (report.compares()) row.push_back(of.model);
+      if (scores.size() > 1) row.push_back(of.model);
       for (const std::string& name : table.scores)
         row.push_back(score_text(scores::find(*of.scores, name, static_cast<int>(part))));
       rows.push_back(std::move(row));

@@ -9,7 +9,7 @@
 
 namespace linac::report {
 
-std::string score_title(const std::string& name) {
+std::string score_title(scores::Task task, const std::string& name) {
   static const std::map<std::string, std::string> titles{{"accuracy", "accuracy"},
                                                          {"exact_match", "all labels right"},
                                                          {"balanced_accuracy", "balanced accuracy"},
@@ -31,6 +31,7 @@ std::string score_title(const std::string& name) {
                                                          {"mse", "mean squared error"},
                                                          {"mae", "mean absolute error"},
                                                          {"r2", "R²"}};
+  if (name == "auc_macro" && task == scores::Task::kLabels) return "AUC, mean of the labels";
   const auto found = titles.find(name);
   return found == titles.end() ? name : found->second;
 }

@@ -7,7 +7,6 @@
 #include <numeric>
 
 #include "linac/base/base/log.h"
-#include "linac/base/base/shell_word.h"
 #include "linac/base/job/metrics.h"
 #include "linac/base/job/target_values.h"
 #include "linac/model/keras/archive.h"
@@ -22,26 +21,6 @@
 
 namespace linac::train {
 namespace {
-
-// Of each output but of images, whose every pixel would be a row.
-std::vector<std::string> evaluate_commands(const job::Job& job, const models::Supervised& model,
-                                           const std::filesystem::path& file, const std::filesystem::path& run) {
-  const bool split = job.data.validation_split > 0 || job.data.split.tests();
-  std::string data = split ? "--validation-split" : "--data";
-  for (const std::string& test : job.data.test) data += fmt::format(" {}", shell_word(test));
-  const std::vector<int>& outputs = model.graph().outputs;
-  std::vector<std::string> commands;
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    const graph::Node& output = model.graph().nodes[static_cast<size_t>(outputs[i])];
-    if (!job::has_target(model.losses()[i]) || output.output.size() > 2) continue;
-    const bool several = outputs.size() > 1;
-    const auto out = several ? run / "evaluation" / output.name : run / "evaluation";
-    commands.push_back(fmt::format("linac evaluate --model {}{} {} --out {}", shell_word(file.string()),
-                                   several ? fmt::format(" --field {}", shell_word(output.name)) : "", data,
-                                   shell_word(out.string())));
-  }
-  return commands;
-}
 
 // Somebody else's code gives them all.
 std::vector<size_t> all_outputs(const graph::Graph& graph) {
@@ -178,12 +157,8 @@ std::vector<std::string> FitLoop::hand_over(const TrainState& state, const RunFo
   const auto path = foreign_ ? trained::save_trained(*foreign_, network, notes, folder.models())
                              : save_keras(network, notes, folder.models());
   std::vector<std::string> lines{fmt::format("model        {}", folder.shown(path))};
-  if (input_.test_events() > 0) {
+  if (input_.test_events() > 0)
     lines.push_back(fmt::format("pictures     {}", folder.shown(folder.images() / "losses.png")));
-    for (const std::string& command : evaluate_commands(
-             job_, model_, folder.shown(path), folder.kept_elsewhere() ? std::filesystem::path() : folder.root()))
-      lines.push_back(fmt::format("evaluate     {}", command));
-  }
   return lines;
 }
 

@@ -6,6 +6,7 @@
 //   metrics.jsonl   a line a step and epoch    tensorboard/  scalars, images, hyper-parameters; train/, validation/
 //   checkpoints/    step-*.safetensors, best   images/       projections and losses by epoch
 //   models/         generator.keras            log.txt       all ranks
+//   evaluation/     the test judged at the end, by `linac train`
 //   views/          who trained together (train/comm/membership/view_ledger.h), and where they are found
 //   private/        the workers' key (train/comm/meeting/run_key.h)
 
@@ -59,7 +60,6 @@ class RunFolder {
   std::optional<job::RunSummary> summary() const;
 
   const std::filesystem::path& root() const { return root_; }
-  bool kept_elsewhere() const { return !name_.empty(); }
   /// A path of the folder as people find it.
   std::string shown(const std::filesystem::path& path) const;
   std::filesystem::path checkpoints() const { return root_ / "checkpoints"; }

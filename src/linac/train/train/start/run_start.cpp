@@ -59,14 +59,15 @@ Worker worker_of(const RunStart& start, const RunPlace& place, Start begins) {
 
 // One worker of a group that somebody started: `linac train --workers`, torchrun, mpirun, srun, Kubernetes; or alone.
 void run_worker(const RunStart& start, const RunPlace& place, Start begins, const comm::Rendezvous& rendezvous,
-                trained::CompiledJob whole, const KeepTrack& keep_track) {
+                trained::CompiledJob whole, const Company& company) {
   if (rendezvous.rank == 0 || start.launched) log::set_file(RunFolder(place.folder()).log());
-  const auto tracked = rendezvous.rank == 0 ? keep_track(place.folder()) : nullptr;
+  const auto tracked = rendezvous.rank == 0 ? company.keep_track(place.folder()) : nullptr;
   work(worker_of(start, place, begins), std::move(whole), rendezvous);
+  if (rendezvous.rank == 0 && !start.launched) company.at_end(place.folder(), place.name());
 }
 
 void be_of_group(const RunStart& start, const comm::Rendezvous& rendezvous, trained::CompiledJob whole,
-                 const KeepTrack& keep_track) {
+                 const Company& company) {
   job::Job& job = whole.job;
   if (rendezvous.world_size > job.train.replicas) {
     throw user_error(
@@ -84,7 +85,7 @@ void be_of_group(const RunStart& start, const comm::Rendezvous& rendezvous, trai
     place.make(job, start.branch, here);
   }
   place.keep([&] {
-    run_worker(start, place, asks_all ? asked : once_made(start), rendezvous, std::move(whole), keep_track);
+    run_worker(start, place, asks_all ? asked : once_made(start), rendezvous, std::move(whole), company);
     return 0;
   });
 }
@@ -121,7 +122,7 @@ void refuse_script(const RunStart& start, const comm::Rendezvous& rendezvous) {
 
 // The process that people start: the only worker, or the parent of local ones.
 int begin_here(const RunStart& start, const comm::Rendezvous& rendezvous, trained::CompiledJob whole,
-               const KeepTrack& keep_track) {
+               const Company& company) {
   const job::Job& job = whole.job;
   const Start asked = asked_for(start);
   RunPlace place = RunPlace::of(start.out, job, asked);
@@ -132,11 +133,13 @@ int begin_here(const RunStart& start, const comm::Rendezvous& rendezvous, traine
   if (job.workers > 1) whole.file.reset();
   return place.keep([&] {
     if (job.workers > 1) {
-      const auto tracked = keep_track(place.folder());
+      const auto tracked = company.keep_track(place.folder());
       place.share_with_children();
-      return start_workers(start, job, place);
+      const int status = start_workers(start, job, place);
+      if (status == 0) company.at_end(place.folder(), place.name());
+      return status;
     }
-    run_worker(start, place, once_made(start), rendezvous, std::move(whole), keep_track);
+    run_worker(start, place, once_made(start), rendezvous, std::move(whole), company);
     return 0;
   });
 }
@@ -174,7 +177,7 @@ std::vector<std::string> job_overrides(const RunStart& start) {
 }
 
 int start_run(const RunStart& start, const comm::Rendezvous& rendezvous, trained::CompiledJob whole,
-              const KeepTrack& keep_track) {
+              const Company& company) {
   if (start.accept_data && !goes_on(start))
     throw user_error("[train] --accept-data is for a run that goes on: add --resume or --branch, or leave it out");
   if (!start.join.empty()) {
@@ -182,8 +185,8 @@ int start_run(const RunStart& start, const comm::Rendezvous& rendezvous, trained
     return 0;
   }
   refuse_script(start, rendezvous);
-  if (rendezvous.world_size == 1) return begin_here(start, rendezvous, std::move(whole), keep_track);
-  be_of_group(start, rendezvous, std::move(whole), keep_track);
+  if (rendezvous.world_size == 1) return begin_here(start, rendezvous, std::move(whole), company);
+  be_of_group(start, rendezvous, std::move(whole), company);
   return 0;
 }
 

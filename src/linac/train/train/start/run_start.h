@@ -44,10 +44,17 @@ std::vector<std::string> job_overrides(const RunStart& start);
 /// Called once with the run's folder where this process or its workers keep the record; what it returns lives until
 /// the training is over.
 using KeepTrack = std::function<std::shared_ptr<void>(const std::filesystem::path& folder)>;
+/// Called once by the same process when the training has come to its end, before its folder is left: what it adds to
+/// the folder is kept, too. `name`: what people call the run.
+using AtEnd = std::function<void(const std::filesystem::path& folder, const std::string& name)>;
+struct Company {
+  KeepTrack keep_track;
+  AtEnd at_end;
+};
 
 /// Runs the job as a process of this surrounding: to the end, or throws as run_training(). `whole`: of job_file().
 /// Returns the exit status of the local workers, if it started some; else 0.
 int start_run(const RunStart& start, const comm::Rendezvous& rendezvous, trained::CompiledJob whole,
-              const KeepTrack& keep_track);
+              const Company& company);
 
 }  // namespace linac::train
