@@ -212,6 +212,14 @@ def truth_of_any_format(folder: pathlib.Path, data: dict) -> None:
     expect(other["models"] == reports[0]["models"], "one-hot: the same")
     texts = evaluate("texts of Parquet", "--predictions", folder / "scores.h5", "--targets", f"{folder}/events.parquet:text", "--classes", "c0,c1,c2", *NONE)
     expect(texts["models"][0]["confusion"] == reports[0]["models"][0]["confusion"], "texts: the same")
+    truth = ("--targets", f"{folder}/events.h5:cls", *NONE)
+    for name in ("scores.parquet", "scores.root"):
+        linac("predict", "--model", folder / "classes.keras", "--data", folder / "events.parquet", "--field", "x=x0,x1,x2,x3", "--out", folder / name)
+        of_column = evaluate(name, "--predictions", folder / name, *truth)
+        expect({**of_column["models"][0], "name": ""} == {**reports[0]["models"][0], "name": ""}, f"predictions in {name}: the same")
+    uneven = folder / "uneven.parquet"
+    pq.write_table(pa.table({"p": [[0.5] * (1 + event % 2) for event in range(EVENTS)]}), uneven)
+    refused(3, "is stored as a list of 1 value, wanted is [2]", "--predictions", uneven, *truth[:2])
     refused(2, "say which one: --targets", "--predictions", folder / "scores.h5", "--targets", folder / "events.parquet")
     refused(3, "event 7 is 0.5, not one of the class numbers 0 to 2", "--predictions", folder / "scores.h5", "--targets", f"{folder}/events.parquet:half")
     refused(3, "no column 'none'", "--predictions", folder / "scores.h5", "--targets", f"{folder}/events.root:none")

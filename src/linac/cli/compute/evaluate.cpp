@@ -55,7 +55,8 @@ void add_evaluate_verb(CLI::App& app) {
   options->judging.bootstrap.threads = 0;
   auto* verb = add_compute_verb(app, "evaluate");
   verb->add_option("--predictions", options->sources.predictions,
-                   "HDF5 file of `linac predict`, or FILE:DATA_SET: probabilities [events, classes], or [events, 1] of "
+                   "file of `linac predict`, or FILE:COLUMN of one of any format: probabilities [events, classes], or "
+                   "[events, 1] of "
                    "the second of two classes; of labels, or numbers, [events, labels or outputs]");
   verb->add_option(
           "--model", options->models,

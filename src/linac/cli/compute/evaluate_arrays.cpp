@@ -39,23 +39,6 @@ std::string name_in(const Source& source, const std::vector<std::string>& names,
                                names.size(), fmt::join(names, ", "), option, source.file));
 }
 
-/// Of `linac predict`, or of another program that writes HDF5.
-Array read_scores(const Source& source, const std::string& option) {
-  const std::string name = name_in(source, data::array_names(source.file), option);
-  const data::EventArrays arrays(source.file, {name});
-  const std::vector<int64_t> shape = arrays.shape(0);
-  const int64_t events = arrays.events();
-  if (shape.size() > 1 || (shape.size() == 1 && shape[0] < 1)) {
-    throw data_error(
-        fmt::format("[evaluate] {}: '{}' has events of shape ({}); wanted are one number or one list. Of sequences "
-                    "--model knows which steps are there",
-                    source.file, name, fmt::join(shape, ", ")));
-  }
-  return {.values = arrays.read(0, 0, events),
-          .width = shape.empty() ? 1 : static_cast<size_t>(shape[0]),
-          .name = fmt::format("{}:{}", source.file, name)};
-}
-
 /// Of the first file of a pattern.
 data::TableContents contents_of(const std::string& file) {
   const std::vector<std::string> all = storage::expand_all({file});
@@ -77,6 +60,42 @@ Array read_column(const Source& source, const data::ColumnRequest& request) {
     array.values.insert(array.values.end(), block.begin(), block.end());
   }
   return array;
+}
+
+/// What `linac predict` writes beside the scores.
+bool is_of_numbering(const std::string& column) {
+  return column == "file" || column == "row";
+}
+
+/// Of a file of another format than HDF5: a column of numbers, or of lists of one length.
+Array read_table_scores(Source source, const data::TableContents& contents, const std::string& option) {
+  std::vector<std::string> names = contents.names;
+  std::erase_if(names, is_of_numbering);
+  source.data_set = name_in(source, names, option);
+  const auto lists =
+      data::EventTable::open({source.file}, {{.column = source.data_set, .shape = {1, 1}, .offset = {}, .factor = {}}});
+  return read_column(
+      source,
+      {.column = source.data_set, .shape = {std::max<int64_t>(1, lists->longest(0))}, .offset = {}, .factor = {}});
+}
+
+/// Of `linac predict`, or of another program.
+Array read_scores(const Source& source, const std::string& option) {
+  if (const data::TableContents contents = contents_of(source.file); contents.format != "hdf5")
+    return read_table_scores(source, contents, option);
+  const std::string name = name_in(source, data::array_names(source.file), option);
+  const data::EventArrays arrays(source.file, {name});
+  const std::vector<int64_t> shape = arrays.shape(0);
+  const int64_t events = arrays.events();
+  if (shape.size() > 1 || (shape.size() == 1 && shape[0] < 1)) {
+    throw data_error(
+        fmt::format("[evaluate] {}: '{}' has events of shape ({}); wanted are one number or one list. Of sequences "
+                    "--model knows which steps are there",
+                    source.file, name, fmt::join(shape, ", ")));
+  }
+  return {.values = arrays.read(0, 0, events),
+          .width = shape.empty() ? 1 : static_cast<size_t>(shape[0]),
+          .name = fmt::format("{}:{}", source.file, name)};
 }
 
 /// The truth: numbers, or texts that name classes.
@@ -175,6 +194,7 @@ Arrays compute_arrays(const ArraySources& options) {
 
 /// As `linac predict` notes them beside its scores; one score is the second of two classes.
 std::vector<std::string> noted_classes(const Source& source, size_t width) {
+  if (contents_of(source.file).format != "hdf5") return {};
   const std::string name = name_in(source, data::array_names(source.file), "predictions");
   const std::vector<std::string> noted = data::array_texts(source.file, name, "classes");
   return noted.size() == std::max<size_t>(2, width) ? noted : std::vector<std::string>{};
