@@ -71,7 +71,7 @@ void TransformedBlocks::take(size_t i) {
   if (column.type.axes == expression::Axes::kList && plan_.asked[i].as_stored) column.row_size = 1;
   const bool followed = follow_rows_ && in_a_rule(i);
   const std::vector<uint32_t> stored = followed ? column.data.rows : std::vector<uint32_t>{};
-  if (column.zeros_pad) column.strip();
+  if (column.padding) column.strip();
   if (followed) column.follow(stored);
 }
 
