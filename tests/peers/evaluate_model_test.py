@@ -183,13 +183,15 @@ def sequences(folder: pathlib.Path, data: dict) -> None:
     there = np.arange(STEPS) < data["lengths"][:, None]
     keras.utils.set_random_seed(4)
     steps = keras.Input((STEPS, 2), name="steps")
-    for name, behind in (("masked", L.Masking()(steps)), ("plain", steps)):
+    with h5py.File(folder / "hidden.h5", "w") as file:
+        file["tags"], file["steps"] = data["tags"], np.where(there[..., None], data["steps"], np.float32(-9))
+    for name, behind, hidden in (("masked", L.Masking()(steps), 0), ("hidden", L.Masking(-9.0)(steps), -9), ("plain", steps, 0)):
         for target, units, loss in (("tags", 3, "sparse_categorical_crossentropy"), ("energies", 1, "mse")):
             built = keras.Model(steps, L.Dense(units, activation="softmax" if units > 1 else "linear", name="out")(L.Dense(5, activation="tanh")(behind)))
             built.compile(loss=loss)
             built.save(folder / "steps.keras")
-            p = built.predict(data["steps"], verbose=0)[there]
-            for file in ("events.parquet", "events.h5"):
+            p = built.predict(np.where(there[..., None], data["steps"], np.float32(hidden)), verbose=0)[there]
+            for file in ("events.parquet", "hidden.h5" if hidden else "events.h5"):
                 report = evaluate(f"{name}, {target}, {file}", "--model", folder / "steps.keras", "--data", folder / file, "--targets", "tags", *NONE)
                 expect(report.get("events") == there.sum(), f"{report.get('events')} steps of {there.sum()}")
                 if units > 1:

@@ -15,6 +15,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import zipfile
 
 os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
@@ -407,8 +408,111 @@ def behind_a_mask(folder: pathlib.Path, data: dict) -> None:
             expect(apart < (0.01 if name in ("accuracy", "recall") else TOLERANCE), f"behind a mask: {part} {name} within {apart:.1e}")
 
 
+def steps_weighted(folder: pathlib.Path, data: dict) -> None:
+    """A weight for each step, as Keras takes sample_weight of shape (batch, steps): of a loss and metrics, behind a mask and without one."""
+    rng = np.random.default_rng(4)
+    weights = rng.uniform(0, 2, (EVENTS, 7)).astype("f4")
+    labels, kinds = (data["list"][..., :1] > 0).astype("f4"), data["list"].argmax(2).astype("i4")
+    with h5py.File(folder / "by_step.h5", "w") as file:
+        file["list"], file["labels"], file["kinds"], file["weights"] = data["list"], labels, kinds, weights
+    lengths = np.where(np.abs(data["list"]).sum(2) > 0, np.arange(1, 8), 0).max(1)
+    ragged = {name: pa.array([row[:length].tolist() for row, length in zip(values, lengths)])
+              for name, values in (("list", data["list"]), ("labels", labels), ("weights", weights))}
+    pq.write_table(pa.table(ragged), folder / "by_step.parquet")
+    for name, target, units, activation, loss, masked in (("labels", "labels", 1, "sigmoid", "binary_crossentropy", True),
+                                                          ("kinds", "kinds", 3, "softmax", "sparse_categorical_crossentropy", True),
+                                                          ("plain", "labels", 1, "sigmoid", "mean_squared_error", False)):
+        keras.utils.set_random_seed(13)
+        inputs = keras.Input((7, 3), name="list")
+        x = L.Dense(4, activation="tanh")(L.Masking()(inputs) if masked else inputs)
+        model = keras.Model(inputs, L.Dense(units, activation=activation, name="out")(x))
+        metrics = ["accuracy"] if units > 1 else ["accuracy", "mean_absolute_error", "precision"]
+        model.compile(optimizer=keras.optimizers.SGD(0.1), loss=loss, weighted_metrics=metrics)
+        path, truth = folder / "by_step.keras", labels if units == 1 else kinds
+        model.save(path)
+        history = model.fit(data["list"], truth, batch_size=EVENTS, epochs=EPOCHS, shuffle=False, verbose=0, sample_weight=weights,
+                            validation_data=(data["list"], truth, weights), validation_batch_size=EVENTS).history
+        files = {"h5": "weights", "parquet": "where(weights > 0, weights, 0)"}
+        for ending, weight in files.items() if name == "labels" else (("h5", "weights"),):
+            events, out = str(folder / f"by_step.{ending}"), folder / "by_step"
+            train(job_of(folder, path, target, {"train.replicas": 1, "train.batch": EVENTS, "data.train": [events], "data.test": [events],
+                                                "data.event_weight": weight}), out)
+            for part, prefix in (("train", ""), ("test", "val_")):
+                for measure in ["loss", *metrics]:
+                    apart = far([line[part][measure] for line in epochs(out)], history[prefix + measure])
+                    limit = 0.01 if measure in ("accuracy", "precision") else TOLERANCE  # a step at one half may fall to either side
+                    expect(apart < limit, f"weights of steps, {name}, {ending}: {part} {measure} within {apart:.1e}")
+            p = keras.models.load_model(out / "models" / "model.keras").predict(data["list"], verbose=0)
+            if units == 1 and not masked:
+                continue
+            there = np.arange(7) < lengths[:, None]
+            done = subprocess.run([LINAC, "evaluate", "--model", out, "--data", events, "--json", "--bootstraps", "0"], capture_output=True, text=True)
+            found = [score["value"] for score in json.loads(done.stdout)["models"][0]["scores"] if score["name"] == "accuracy"] if done.returncode == 0 else [9]
+            right = p[..., 0].round() == labels[..., 0] if units == 1 else p.argmax(2) == kinds
+            expected = np.average(right[there], weights=weights[there])
+            expect(abs(found[0] - expected) < 1e-5, f"evaluate by weights of steps: {found[0]:.6f} and {expected:.6f} {done.stderr[-200:]}")
+    settings = {"data.train": [str(folder / "by_step.h5")], "data.event_weight": "weights"}
+    text = train(job_of(folder, folder / "by_step.keras", "labels", {**settings, "train.fit.class_weight": [1.0, 2.0]}), folder / "by_step", status=2)
+    expect("'weights' weighs steps" in text, "weights of classes are for events")
+    both = keras.Model(model.inputs, [model.outputs[0], L.Dense(1, name="alone")(L.Flatten()(model.outputs[0]))])
+    both.save(folder / "by_step_alone.keras")
+    text = train(job_of(folder, folder / "by_step_alone.keras", "labels", {**settings, "train.fit.loss": ["binary_crossentropy", "output"]}),
+                 folder / "by_step", status=2)
+    expect("output 'alone' has not the 7 steps" in text, f"an output of its own loss has no steps to weigh: {text[-200:]}")
+    auc = {**settings, "data.test": settings["data.train"], "train.fit.metrics": ["auc"], "train.fit.weighted_metrics": ["auc"], "train.optimizer.lr": 1e-12,
+           "train.epochs": 1}
+    train(job_of(folder, folder / "by_step.keras", "labels", auc), folder / "by_step")
+    p = keras.models.load_model(folder / "by_step.keras").predict(data["list"], verbose=0)
+    for measure, sample_weight in (("auc", None), ("weighted_auc", weights.ravel())):
+        expected, found = roc_auc_score(labels.ravel(), p.ravel(), sample_weight=sample_weight), epochs(folder / "by_step")[0]["test"].get(measure, 9)
+        expect(abs(found - expected) < 1e-5, f"{measure} of all steps: {found:.6f}, scikit-learn {expected:.6f}")
+
+
+def another_mask_value(folder: pathlib.Path, data: dict) -> None:
+    """Masking(-999): lists of any length are padded with it, rows of it are neither counted nor scaled, from training to predictions."""
+    keras.utils.set_random_seed(14)
+    hidden = np.float32(-999)
+    lengths = np.where(np.abs(data["list"]).sum(2) > 0, np.arange(1, 8), 0).max(1)
+    there = np.arange(7) < lengths[:, None]
+    values = np.where(there[..., None], data["list"] * 3 + 5, hidden).astype("f4")
+    label = (values[:, :, 0].clip(-50).sum(1, keepdims=True) > 10).astype("f4")
+    pq.write_table(pa.table({"list": pa.array([row[:length].tolist() for row, length in zip(values, lengths)]), "label": pa.array(label[:, 0])}),
+                   folder / "hidden.parquet")
+    with h5py.File(folder / "hidden.h5", "w") as file:
+        file["list"], file["label"] = values, label
+    inputs = keras.Input((None, 3), name="list")
+    x = L.GlobalAveragePooling1D()(L.Dense(4, activation="tanh")(L.Masking(-999.0)(inputs)))
+    model = keras.Model(inputs, L.Dense(1, activation="sigmoid", name="out")(x))
+    model.compile(optimizer=keras.optimizers.SGD(0.1), loss="binary_crossentropy")
+    path, constants = folder / "hidden.keras", folder / "hidden.json"
+    model.save(path)
+    weights, mean, std = model.get_weights(), values[there].mean(0), values[there].std(0)
+    for scaling, ending in (("none", "parquet"), ("standard", "h5")):
+        seen = values if scaling == "none" else np.where(there[..., None], (values - mean) / std, hidden).astype("f4")
+        model.set_weights(weights)
+        expected = model.fit(seen, label, batch_size=EVENTS, epochs=EPOCHS, shuffle=False, verbose=0).history["loss"]
+        events, out = str(folder / f"hidden.{ending}"), folder / "hidden"
+        job = job_of(folder, path, "label", {"train.replicas": 1, "train.batch": EVENTS, "data.train": [events],
+                                             "data.scaling": str(constants) if scaling != "none" else "", "data.inputs": [{"column": "list", "scaling": scaling}]})
+        for words in (["--padding", "-999"], ["--job", job]) if scaling != "none" else ():
+            constants.unlink(missing_ok=True)
+            done = subprocess.run([LINAC, "data", "scaling", events, "--column", "list:7x3", *words, "--out", constants], capture_output=True, text=True)
+            apart = far(json.loads(constants.read_text())["list"]["mean"], mean) if done.returncode == 0 else 9
+            expect(apart < 1e-5, f"scaling of {ending} by {words[0]}: mean within {apart:.1e} {done.stderr[-200:]}")
+        text = train(job, out)
+        apart = far([line["train"]["loss"] for line in epochs(out)], expected)
+        expect(apart < TOLERANCE and "Masking" not in text, f"Masking(-999) of {ending}, scaling {scaling}: losses within {apart:.1e}")
+        with zipfile.ZipFile(out / "models" / "model.keras") as file:
+            padding = json.loads(file.read("linac.json"))["inputs"][0].get("padding")
+        expect(padding == -999, f"the note in the model says it: {padding}")
+        done = subprocess.run([LINAC, "predict", "--model", out, "--data", events, "--out", folder / "hidden-scores.h5"], capture_output=True, text=True)
+        with h5py.File(folder / "hidden-scores.h5") as file:
+            apart = far(file["out"][:], model.predict(seen, verbose=0))
+        expect(done.returncode == 0 and apart < TOLERANCE, f"Masking(-999) of {ending}, scaling {scaling}: predictions within {apart:.1e}")
+
+
 def indices(folder: pathlib.Path) -> None:
-    """Indices that an Embedding has no row for are refused before the first step, by check too; predict names the layer."""
+    """Indices that an Embedding has no row for are refused before the first step, by check and predict too."""
     inputs = keras.Input((2,), name="kind")
     model = keras.Model(inputs, L.Dense(1, activation="sigmoid")(L.Flatten()(L.Embedding(5, 2, name="table")(inputs))))
     model.compile(loss="binary_crossentropy")
@@ -421,14 +525,42 @@ def indices(folder: pathlib.Path) -> None:
             file["kind"], file["label"] = kinds, np.arange(EVENTS, dtype="f4") % 2
         job = job_of(folder, path, "label", {"data.train": [str(folder / "indices.h5")]})
         where = ("indices.h5", "event 7", "'kind'", f"holds {bad}")
-        for verb, words in ((["check", job], where), (["train", job, "--out", folder / "indices"], where),
-                            (["predict", "--model", path, "--data", folder / "indices.h5", "--out", folder / "scores.h5"], (f"{bad} is not",))):
-            if verb[0] == "predict" and bad == 2.5:
-                continue
+        for verb in (["check", job], ["train", job, "--out", folder / "indices"],
+                     ["predict", "--model", path, "--data", folder / "indices.h5", "--out", folder / "scores.h5"]):
             done = subprocess.run([LINAC, *verb], capture_output=True, text=True)
             said = done.stdout + done.stderr
-            expect(done.returncode == 3 and all(word in said for word in (*words, "'table'", "0 to 4")) and "Exception" not in said,
+            expect(done.returncode == 3 and all(word in said for word in (*where, "'table'", "0 to 4")) and "Exception" not in said,
                    f"{verb[0]} of an index of {bad}: status {done.returncode}, {said.strip()[-200:]}")
+
+
+def categories(folder: pathlib.Path) -> None:
+    """Operations that take an input as an index. Keras cuts fractions off; of an index beyond its classes one_hot makes zeros, as of the -1
+    that stands for none, and take_along_axis stops with TensorFlow's error."""
+    kind = keras.Input((2,), name="kind")
+    hot = keras.Model(kind, L.Dense(1, activation="sigmoid", name="out")(L.Flatten()(ops.one_hot(kind, 3))))
+    taken = keras.Model(kind, L.Dense(1, activation="sigmoid", name="out")(ops.take_along_axis(ops.sin(kind), kind, axis=1)))
+    for model, name, bad, good, words in ((hot, "one_hot", (3, 0.5), (-1, 2), "one_hot of 3 classes) takes whole numbers from -1 to 2"),
+                                          (taken, "take_along_axis", (2, 0.5, -3), (-2, 1), "take_along_axis of 2) takes whole numbers from -2 to 1")):
+        path, events = folder / "categories.keras", folder / "categories.h5"
+        model.save(path)
+        for value in (*bad, *good):
+            kinds = np.zeros((EVENTS, 2), "f4")
+            kinds[7, 1] = value
+            with h5py.File(events, "w") as file:
+                file["kind"], file["label"] = kinds, np.arange(EVENTS, dtype="f4") % 2
+            done = subprocess.run([LINAC, "predict", "--model", path, "--data", events, "--out", folder / "scores.h5"], capture_output=True, text=True)
+            try:
+                theirs = model.predict(kinds, verbose=0)
+            except tf.errors.InvalidArgumentError:
+                theirs = None
+            expect((theirs is None) == (name == "take_along_axis" and value in (2, -3)), f"Keras's {name} of {value}")
+            if value in good:
+                expect(done.returncode == 0, f"{name} of {value}: {done.stderr[-200:]}")
+                with h5py.File(folder / "scores.h5") as file:
+                    expect(far(file["out"][:], theirs) < 1e-5, f"{name} of {value}: as Keras")
+                continue
+            where = ("categories.h5", "event 7", "'kind'", f"holds {value}", words)
+            expect(done.returncode == 3 and all(word in done.stderr for word in where), f"{name} of {value}: status {done.returncode}, {done.stderr[-250:]}")
 
 
 def restrained(folder: pathlib.Path, data: dict) -> None:
@@ -811,7 +943,10 @@ def main() -> None:
     every_metric(folder)
     weighted_steps(folder, data)
     behind_a_mask(folder, data)
+    steps_weighted(folder, data)
+    another_mask_value(folder, data)
     indices(folder)
+    categories(folder)
     exact(folder)
     exact_inside(folder)
     own_layers(folder, data)

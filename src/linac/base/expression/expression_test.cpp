@@ -107,6 +107,7 @@ TEST(Expression, ListsMeetNumbersAndBecomeNumbers) {
   expect("jets[-1]", {20, kNan, 30});
   expect("jets[1] > 10", {1, 0, 0});
   expect("len(rows[:, 0])", {1, 2, 0});
+  expect("len(rows)", {1, 2, 0});
   expect("rows[:, 1]", {2, 4, 6});
   expect("sum(rows[:, -2])", {1, 8, 0});
   expect("rows[0][1] + rows[-1, 0]", {3, 9, kNan});

@@ -38,8 +38,8 @@ constexpr Function comparison(const char* name, MapKernel map) {
 constexpr Function logic(const char* name, MapKernel map, int operands = 2) {
   return {name, operands, operands, Form::kMap, Operands::kBooleans, Gives::kBoolean, map, nullptr, true};
 }
-constexpr Function reduction(const char* name, ReduceKernel reduce) {
-  return {name, 1, 1, Form::kReduce, Operands::kNumbers, Gives::kNumber, nullptr, reduce, false};
+constexpr Function reduction(const char* name, ReduceKernel reduce, Operands takes = Operands::kNumbers) {
+  return {name, 1, 1, Form::kReduce, takes, Gives::kNumber, nullptr, reduce, false};
 }
 
 const Function kTable[] = {
@@ -88,7 +88,7 @@ const Function kTable[] = {
     {"max", 1, kMany, Form::kEither, Operands::kNumbers, Gives::kNumber, k::greatest, k::greatest_of, false},
     reduction("sum", k::sum),
     reduction("mean", k::mean),
-    reduction("len", k::length),
+    reduction("len", k::length, Operands::kRows),
     {"any", 1, 1, Form::kReduce, Operands::kBooleans, Gives::kBoolean, nullptr, k::any, false},
     {"all", 1, 1, Form::kReduce, Operands::kBooleans, Gives::kBoolean, nullptr, k::all, false},
 };

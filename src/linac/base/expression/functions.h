@@ -15,11 +15,13 @@ enum class Form {
   kReduce,  // of one list a number
   kEither,  // min, max: of one list its least value, of several operands value by value
 };
-enum class Operands { kNumbers, kBooleans, kChoice };  // kChoice: where(boolean, a, b)
-enum class Gives { kNumber, kBoolean, kSame };         // kSame: what the choices are
+// kChoice: where(boolean, a, b); kRows: also lists of rows.
+enum class Operands { kNumbers, kBooleans, kChoice, kRows };
+enum class Gives { kNumber, kBoolean, kSame };  // kSame: what the choices are
 
 /// out[i] of as many operands as the function takes, n values each. `out` is none of the operands.
 using MapKernel = void (*)(const double* const* operands, double* out, size_t n);
+/// `n`: values, or rows of a list of rows, whose values are not looked at.
 using ReduceKernel = double (*)(const double* values, size_t n);
 
 struct Function {

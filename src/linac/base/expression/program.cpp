@@ -52,6 +52,7 @@ void Program::check_operand(const Node& node, size_t operand, bool boolean) cons
   const Node& of = expression_.nodes[node.operands[operand]];
   const Type& type = types_[node.operands[operand]];
   const std::string name = of.kind == NodeKind::kColumn ? quoted(of.name) : "x";
+  if (type.axes == Axes::kRows && node.function->takes == Operands::kRows) return;
   if (type.axes == Axes::kRows) {
     expression_.fail(of.place,
                      fmt::format("{} takes numbers and lists, and this is {}", node.function->name, describe(type)),
@@ -70,7 +71,7 @@ Type Program::check_call(const Node& node) const {
   bool list = false, same_boolean = true;
   for (size_t i = 0; i < count; ++i) {
     const Type& type = types_[node.operands[i]];
-    list |= type.axes == Axes::kList;
+    list |= type.axes != Axes::kNumber;
     if (i > 0) same_boolean &= type.boolean;
   }
   const bool reduces = function.form == Form::kReduce || (function.form == Form::kEither && count == 1);

@@ -118,7 +118,7 @@ void Program::reduce(const Node& node, size_t events, Register& out) const {
   const double* at = list.values.data();
   for (size_t event = 0; event < events; ++event) {
     out.values[event] = node.function->reduce(at, list.rows[event]);
-    at += list.rows[event];
+    at += size_t{list.rows[event]} * list.row_size;
   }
   out.result = {.values = out.values, .rows = {}};
 }

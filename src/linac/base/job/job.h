@@ -134,8 +134,8 @@ struct Data {
       "list of {name, column or columns, scaling, classes}: what the model's outputs should be; texts in a column name "
       "classes");
     v("event_weight", event_weight,
-      "column of a number, or a formula, that says how much each event counts in losses and weighted metrics; empty: "
-      "1");
+      "column, or a formula, that says how much each event counts in losses and weighted metrics: a number, or of a "
+      "model of sequences a list with one for each step; empty: 1");
     v("scaling", scaling, "JSON file of scaling constants: for each column mean, std, min, max");
     v("classes", classes,
       "names of the classes, in the order of the (first) output; where the target is a column of texts these are the "

@@ -40,6 +40,7 @@ struct DataOptions {
 struct ScalingOptions {
   std::vector<std::string> files, columns;
   std::string job, out;
+  std::optional<float> padding;
 };
 
 std::string format_range(double low, double high, const char* unit) {
@@ -211,6 +212,9 @@ std::shared_ptr<const data::EventTable> open_columns(const ScalingOptions& optio
 void run_scaling(const ScalingOptions& options) {
   std::vector<data::ColumnRequest> columns;
   for (const std::string& column : options.columns) columns.push_back(column_of(column));
+  set_padding_of_job(options.job, columns);
+  for (data::ColumnRequest& column : columns)
+    if (options.padding && column.shape.size() == 2) column.padding = *options.padding;
   storage::need_ending(options.out, {".json"}, "scaling");
   const storage::Output out(options.out);
   const auto table = open_columns(options, columns);
@@ -226,15 +230,16 @@ void add_scaling_verb(CLI::App& verb) {
   auto* scaling = verb.add_subcommand(
       "scaling", "Mean, standard deviation, least and largest value of each feature, for a job's data.scaling");
   scaling->add_option("files", options->files, "the training events: HDF5, Parquet or TFRecord")->required();
-  scaling
-      ->add_option("--column", options->columns,
-                   "NAME, NAME:FEATURES or NAME:ROWSxFEATURES, where rows of zeros are padding (may be repeated)")
+  scaling->add_option("--column", options->columns, "NAME, NAME:FEATURES or NAME:ROWSxFEATURES (may be repeated)")
       ->required()
       ->type_size(1)
       ->allow_extra_args(false);
   scaling->add_option("--job", options->job,
                       "a job whose computed columns, lists and selection of training events count (data.define, lists, "
                       "filter, split)");
+  scaling->add_option("--padding", options->padding,
+                      "rows of this value in all features are padding and do not count (default: what a Masking of the "
+                      "model of --job hides, or 0)");
   scaling->add_option("--out", options->out, "JSON file to write")->required();
   scaling->footer(
       "Example: linac data scaling data/topology-train.parquet --column GRU_input:801x19 --column HLF_input:14 --out "

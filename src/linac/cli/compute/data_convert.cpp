@@ -202,13 +202,11 @@ void run_folds(ConvertWords& words, const std::string& output) {
         "[split] --folds wants the columns that tell events apart, and neither --parts nor --job; e.g. --folds 5 --by "
         "run,event");
   options.where = "split";
-  options.parts = {data::Part::kValidation};
+  options.part_folders = true;
   take_format(words, output + "/");
-  for (int fold = 1; fold <= words.folds; ++fold) {
-    options.transform = transform_of(words);
-    options.transform.split = data::SplitRule{.key = words.by, .folds = words.folds, .fold = fold};
-    rewrite(words, fmt::format("{}/fold-{}/", output, fold));
-  }
+  options.transform = transform_of(words);
+  options.transform.split = data::SplitRule{.key = words.by, .folds = words.folds};
+  rewrite(words, output + "/");
 }
 
 void run_split(ConvertWords& words) {

@@ -2,13 +2,18 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "linac/base/base/error.h"
 #include "linac/base/job/job.h"
 #include "linac/cli/compute/job_file.h"
+#include "linac/model/keras/archive.h"
 #include "linac/train/comm/group.h"
 #include "linac/train/train/input/input.h"
 #include "linac/train/train/loops/loop.h"
+#include "linac/train/trained/chosen_model.h"
 #include "linac/train/trained/job_transform.h"
+#include "linac/train/trained/labelled_data.h"
 
 namespace linac::cli {
 
@@ -43,6 +48,23 @@ data::Transform transform_of_job(const std::string& job_file, bool need_key) {
   if (need_key && transform.split && transform.split->key.empty())
     throw user_error(fmt::format("[data] {}: data.split names no key; give data.split.key", job_file));
   return transform;
+}
+
+void set_padding_of_job(const std::string& job_file, std::vector<data::ColumnRequest>& columns) {
+  if (job_file.empty()) return;
+  job::Job job = job::read_job(job_file, {});
+  if (!job.model.is<job::KerasSettings>()) return;
+  for (job::DataColumn& input : job.data.inputs) input.scaling = "none";  // what is computed here
+  const auto graph = keras::read_keras(trained::model_of_job(job.model.as<job::KerasSettings>().file)).graph;
+  const auto inputs = trained::input_columns(job, graph);
+  for (data::ColumnRequest& column : columns) {
+    const auto reads = [&](const data::ColumnRequest& input) {
+      return input.column == column.column ||
+             std::ranges::count(input.joined, column.column, &data::JoinedColumn::column) > 0;
+    };
+    const auto input = std::ranges::find_if(inputs, reads);
+    if (input != inputs.end() && column.shape.size() == 2) column.padding = input->padding;
+  }
 }
 
 }  // namespace linac::cli

@@ -129,7 +129,9 @@ class Rows {
       if (!known.steps.empty() && known.steps[row] == 0) continue;
       append(arrays_.models[0].values, std::span(values).subspan(row * width, width));
       append(arrays_.targets.values, known.truth.subspan(row * truths, truths));
-      if (!known.weights.empty()) append(arrays_.weights.values, known.weights.subspan(row / places_, 1));
+      // Of the event or of its step, which has a place or more.
+      if (!known.weights.empty())
+        append(arrays_.weights.values, known.weights.subspan(row * known.weights.size() / rows, 1));
       if (!known.steps.empty())
         arrays_.event_of_row.push_back(static_cast<uint32_t>(static_cast<size_t>(first) + row / places_));
     }

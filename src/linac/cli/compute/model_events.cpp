@@ -24,6 +24,7 @@
 #include "linac/cli/compute/truth_column.h"
 #include "linac/model/models/torch_threads.h"
 #include "linac/train/trained/chosen_model.h"
+#include "linac/train/trained/input_values.h"
 #include "linac/train/trained/job_transform.h"
 #include "linac/train/trained/labelled_data.h"
 #include "linac/train/trained/open_inputs.h"
@@ -52,15 +53,15 @@ std::map<std::string, std::string> renamed(const ModelEventsOptions& options) {
 }
 
 /// What each input reads: as the model's own notes say, or the column of its name; the user's word comes first.
-std::vector<data::ColumnRequest> inputs_of(const ModelEventsOptions& options, const std::vector<graph::Node>& inputs,
+std::vector<data::ColumnRequest> inputs_of(const ModelEventsOptions& options, const graph::Graph& model,
                                            const nlohmann::json& notes) {
   std::vector<data::ColumnRequest> columns;
   if (notes.is_object() && notes.contains("inputs")) columns = trained::columns_from_json(notes["inputs"]);
   std::map<std::string, std::string> fields = renamed(options);
   std::vector<std::string> names;
-  columns.resize(inputs.size());
+  columns.resize(model.inputs.size());
   for (size_t i = 0; i < columns.size(); ++i) {
-    const graph::Node& input = inputs[i];
+    const graph::Node& input = model.nodes[static_cast<size_t>(model.inputs[i])];
     names.push_back(input.name);
     columns[i].shape = trained::column_shape(input);
     if (columns[i].column.empty() && columns[i].joined.empty()) columns[i].column = input.name;
@@ -70,15 +71,14 @@ std::vector<data::ColumnRequest> inputs_of(const ModelEventsOptions& options, co
     throw user_error(fmt::format("[model] --input {}: the model has no such input{}", fields.begin()->first,
                                  those_there(fields.begin()->first, names)));
   }
+  trained::set_padding(model, columns);
   return columns;
 }
 
 /// The sizes that a model leaves open, for which linac has not trained it: those of these events.
 std::vector<graph::Shape> sizes_of_events(const ModelEventsOptions& options, const graph::Graph& model) {
-  std::vector<graph::Node> inputs;
-  for (const int input : model.inputs) inputs.push_back(model.nodes[static_cast<size_t>(input)]);
-  const std::vector<graph::Shape> given(inputs.size());
-  trained::InputSizes sizes = trained::input_sizes(model, given, options.data, inputs_of(options, inputs, nullptr));
+  const std::vector<graph::Shape> given(model.inputs.size());
+  trained::InputSizes sizes = trained::input_sizes(model, given, options.data, inputs_of(options, model, nullptr));
   for (const std::string& words : sizes.words) log::info("[model] input " + words);
   return std::move(sizes.shapes);
 }
@@ -135,6 +135,15 @@ void need_validation_split(const std::filesystem::path& place, const nlohmann::j
                   place.string()));
 }
 
+/// The files of its validation split.
+std::vector<std::string> urls_of_training(const std::filesystem::path& place, const nlohmann::json& notes) {
+  const std::filesystem::path folder = trained::started_in(job::split_choice(place.string()).run);
+  std::vector<std::string> urls;
+  for (const nlohmann::json& file : notes["validation_split"].at("files"))
+    urls.push_back(job::path_from(folder, file.at("url")));
+  return urls;
+}
+
 /// The events that tested a model during its training.
 std::shared_ptr<const data::EventTable> validation_events(const std::filesystem::path& place,
                                                           const nlohmann::json& notes,
@@ -145,9 +154,7 @@ std::shared_ptr<const data::EventTable> validation_events(const std::filesystem:
   transform.split = training.split;
   if (transform.split) transform.split->part = data::Part::kValidation;
   const nlohmann::json& split = notes["validation_split"];
-  const std::filesystem::path folder = trained::started_in(job::split_choice(place.string()).run);
-  std::vector<std::string> urls;
-  for (const nlohmann::json& file : split.at("files")) urls.push_back(job::path_from(folder, file.at("url")));
+  const std::vector<std::string> urls = urls_of_training(place, notes);
   if (training.split && !training.split->tests()) transform.split->part = data::Part::kTrain;
   const auto all = data::EventTable::open(urls, columns, transform);
   for (size_t i = 0; i < urls.size(); ++i) {
@@ -215,8 +222,8 @@ ModelEvents::ModelEvents(const ModelEventsOptions& options, Truth truth) : optio
   if (options.validation_split) need_validation_split(options.model, model.notes);
   data::Transform transform = transform_of(options, model.notes);
   WantedTruth wanted;
-  std::vector<data::ColumnRequest> columns = inputs_of(options, network_->inputs(), model.notes);
-  for (const data::ColumnRequest& column : columns) input_shapes_.push_back(column.shape);
+  std::vector<data::ColumnRequest> columns = inputs_of(options, model.graph, model.notes);
+  inputs_ = columns;
   if (truth == Truth::kWanted) {
     output_ = output_of(options.output, outputs());
     const graph::Node& output = network_->outputs()[output_];
@@ -234,7 +241,9 @@ ModelEvents::ModelEvents(const ModelEventsOptions& options, Truth truth) : optio
     if (weight_ == "none") weight_.clear();
     if (!weight_.empty()) trained::define_weight(weight_, transform);
     if (!weight_.empty())
-      columns.push_back({.column = trained::weight_column(weight_), .shape = {}, .offset = {}, .factor = {}});
+      columns.push_back(trained::weight_request(
+          weight_, {output.output},
+          options.validation_split ? urls_of_training(options.model, model.notes) : options.data, transform));
   }
   notes_ = std::move(model.notes);
   data_ = options.validation_split ? "the validation split" : fmt::format("{}", fmt::join(options.data, ", "));
@@ -250,6 +259,7 @@ ModelEvents::ModelEvents(const ModelEventsOptions& options, Truth truth) : optio
                     "classes in the order of its outputs, --classes A,B,...",
                     target_));
   }
+  trained::need_input_values(*table_, model.graph);
   if (truth == Truth::kWanted) need_class_numbers(*table_, place, wanted);
   data::warn_of_cuts(*table_);
 }
@@ -273,7 +283,8 @@ std::vector<uint8_t> ModelEvents::steps_of(const data::TableBatch& batch, std::s
   const graph::Shape& output = network_->outputs()[output_].output;
   if (output.size() < 2) return {};
   std::vector<StepsOfInput> inputs;
-  for (size_t i = 0; i < input_shapes_.size(); ++i) inputs.push_back({batch.columns[i], input_shapes_[i]});
+  for (size_t i = 0; i < inputs_.size(); ++i)
+    inputs.push_back({batch.columns[i], inputs_[i].shape, inputs_[i].padding});
   return real_steps(output, batch.events, mask, inputs);
 }
 

@@ -60,7 +60,7 @@ class ModelEvents {
   /// The names of the classes that output i tells apart, as far as the model knows them; else empty.
   std::vector<std::string> classes(size_t i) const;
 
-  /// Of the events, in order, where they are wanted.
+  /// Of the events, in order, where they are wanted; weights of each event, or of each step of one.
   struct Known {
     std::span<const float> truth, weights;
     /// Of a sequence of outputs: 1 for each step that is there (real_steps()); else empty.
@@ -89,7 +89,7 @@ class ModelEvents {
   std::shared_ptr<const data::EventTable> table_;
   size_t output_ = 0;
   trained::OutputTask task_;
-  std::vector<graph::Shape> input_shapes_;  // as the columns have them
+  std::vector<data::ColumnRequest> inputs_;  // the columns that they read
   std::string target_, weight_, data_;
   nlohmann::json notes_;
 };

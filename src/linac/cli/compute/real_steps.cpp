@@ -7,10 +7,10 @@
 namespace linac::cli {
 namespace {
 
-/// The rows of one event up to the last that is not zeros.
-size_t length_of(std::span<const float> rows, size_t row) {
+/// The rows of one event up to the last that does not pad.
+size_t length_of(std::span<const float> rows, size_t row, float padding) {
   size_t end = rows.size();
-  while (end > 0 && rows[end - 1] == 0) --end;
+  while (end > 0 && rows[end - 1] == padding) --end;
   return (end + row - 1) / row;
 }
 
@@ -33,7 +33,8 @@ std::vector<uint8_t> real_steps(const graph::Shape& output, int64_t events, std:
     known = true;
     const size_t size = input.values.size() / count;
     for (size_t event = 0; event < count; ++event)
-      lengths[event] = std::max(lengths[event], length_of(input.values.subspan(event * size, size), size / steps));
+      lengths[event] =
+          std::max(lengths[event], length_of(input.values.subspan(event * size, size), size / steps, input.padding));
   }
   if (!known) return real;
   for (size_t i = 0; i < real.size(); ++i) real[i] = i % places / (places / steps) < lengths[i / places] ? 1 : 0;

@@ -5,29 +5,10 @@
 #include <algorithm>
 #include <sstream>
 
-#include "linac/io/data/formats/table_reader.h"
-#include "linac/io/storage/storage.h"
 #include "linac/train/trained/labelled_data.h"
+#include "linac/train/trained/stored_form.h"
 
 namespace linac::cli {
-namespace {
-
-/// Whether each place of an event has one number or one text, as the first of the files says it.
-bool is_one_a_place(const WantedTruth& wanted, const std::string& column, const std::vector<std::string>& urls,
-                    const data::Transform& transform) {
-  if (transform.define.contains(column)) return wanted.output.size() == 1;  // a formula
-  const std::vector<std::string> all = storage::expand_all(urls);
-  if (all.empty()) return false;
-  const auto source = data::readable_source(storage::Source::open(all.front()));
-  const data::WantedColumn probe{.name = column, .shape = {}, .texts = true, .any_form = true};
-  const data::StoredColumn stored = data::open_table_reader(source, {probe})->columns().front();
-  const int axes = stored.axes >= 0 ? stored.axes : stored.is_number ? 0 : 1;
-  if (axes < static_cast<int>(wanted.output.size())) return true;
-  const auto event_shape = data::format_of(*source).event_shape;
-  return axes == 1 && event_shape != nullptr && graph::elements(event_shape(source, column)) == 1;  // lists of one
-}
-
-}  // namespace
 
 int64_t places_of(const graph::Shape& output) {
   return output.size() < 2 ? 1 : graph::elements(output) / output.back();
@@ -55,7 +36,8 @@ data::ColumnRequest truth_column(const WantedTruth& wanted, const std::vector<st
   data::ColumnRequest truth{.column = "", .shape = wanted.output, .offset = {}, .factor = {}};
   rename(truth, wanted.column);
   const bool can_be_numbers = wanted.task == scores::Task::kClasses && width_of(wanted.output) > 1;
-  if (can_be_numbers && truth.joined.empty() && is_one_a_place(wanted, truth.column, urls, transform)) {
+  if (can_be_numbers && truth.joined.empty() &&
+      trained::has_fewer_axes(truth.column, static_cast<int>(wanted.output.size()), urls, transform)) {
     truth.shape.pop_back();
     if (truth.shape.size() == 1) truth.shape.push_back(1);  // a list that is padded like its sequence
   }

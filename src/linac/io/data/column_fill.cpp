@@ -25,6 +25,7 @@ void need(bool holds, const ColumnRequest& request, const std::string& what) {
 void check_request(const ColumnRequest& request) {
   need(request.column.empty() != request.joined.empty(), request,
        "a column needs a name, or the names of those joined");
+  LINAC_CHECK(request.padding == 0 || request.shape.size() == 2);
   for (const JoinedColumn& part : request.joined) need(!part.column.empty(), request, "a column needs a name");
   LINAC_CHECK(!request.texts || (request.joined.empty() && request.shape.size() <= 1 && request.offset.empty() &&
                                  request.factor.empty()));
@@ -50,9 +51,12 @@ void check_request(const ColumnRequest& request) {
 
 std::vector<WantedColumn> wanted_of(const ColumnRequest& request) {
   if (request.joined.empty())
-    return {{.name = request.column, .shape = request.shape, .texts = request.texts.has_value()}};
+    return {{.name = request.column,
+             .shape = request.shape,
+             .texts = request.texts.has_value(),
+             .padding = request.padding}};
   if (request.is_zipped()) {
-    WantedColumn rows{.name = request.describe(), .shape = request.shape};
+    WantedColumn rows{.name = request.describe(), .shape = request.shape, .padding = request.padding};
     for (const JoinedColumn& part : request.joined) rows.zipped.push_back(part.column);
     return {rows};
   }
@@ -63,7 +67,8 @@ std::vector<WantedColumn> wanted_of(const ColumnRequest& request) {
 
 ColumnFill::ColumnFill(const ColumnRequest& request)
     : event_values(static_cast<size_t>(request.event_values())),
-      row_size(static_cast<size_t>(wanted_of(request).front().row_size())) {
+      row_size(static_cast<size_t>(wanted_of(request).front().row_size())),
+      padding(request.padding) {
   if (request.offset.empty() && request.factor.empty()) return;
   const size_t last = request.shape.empty() ? 1 : static_cast<size_t>(request.shape.back());
   const size_t period = std::max<size_t>(1, kScalingPeriod / last) * last;
@@ -84,6 +89,10 @@ void ColumnFill::copy(const float* from, size_t count, float* to) const {
     const size_t length = std::min(offset.size(), count - first);
     for (size_t i = 0; i < length; ++i) to[first + i] = (from[first + i] - offsets[i]) * factors[i];
   }
+  if (padding == 0) return;
+  for (size_t first = 0; first + row_size <= count; first += row_size)
+    if (std::all_of(from + first, from + first + row_size, [&](float x) { return x == padding; }))
+      std::fill_n(to + first, row_size, padding);
 }
 
 void ColumnFill::set_class(size_t place, float* to) const {

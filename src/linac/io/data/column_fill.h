@@ -20,7 +20,7 @@ std::vector<WantedColumn> wanted_of(const ColumnRequest& request);
 struct ColumnFill {
   explicit ColumnFill(const ColumnRequest& request);
 
-  /// Stored values as they are wanted: scaled.
+  /// Stored values of an event as they are wanted: scaled.
   void copy(const float* from, size_t count, float* to) const;
   /// A class as its number, or as its place in a list.
   void set_class(size_t place, float* to) const;
@@ -28,6 +28,7 @@ struct ColumnFill {
   size_t event_values = 1;            // of an event, with its padding
   size_t row_size = 1;                // values
   std::vector<float> offset, factor;  // a whole number of last axes; empty without scaling
+  float padding = 0;
 };
 
 }  // namespace linac::data

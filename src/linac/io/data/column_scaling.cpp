@@ -8,6 +8,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <optional>
 
 #include "linac/base/base/atomic_file.h"
 #include "linac/base/base/error.h"
@@ -89,11 +90,11 @@ struct FeatureSums {
 };
 
 /// Adds an event's values, without the rows that pad it.
-void add_event(const float* values, size_t count, bool zero_rows_pad, std::vector<FeatureSums>& sums) {
+void add_event(const float* values, size_t count, std::optional<float> padding, std::vector<FeatureSums>& sums) {
   const size_t row = sums.size();
   for (size_t first = 0; first < count; first += row) {
-    const auto is_zero = [](float x) { return x == 0; };
-    if (zero_rows_pad && std::all_of(values + first, values + first + row, is_zero)) continue;
+    const auto pads = [&](float x) { return x == *padding; };
+    if (padding && std::all_of(values + first, values + first + row, pads)) continue;
     for (size_t i = 0; i < row; ++i) sums[i].add(values[first + i]);
   }
 }
@@ -149,9 +150,10 @@ void write_scaling(const EventTable& table, const std::filesystem::path& path) {
     std::iota(events.begin(), events.end(), first);
     table.read(events, batch);
     for (size_t i = 0; i < columns.size(); ++i) {
+      const auto padding = columns[i].shape.size() == 2 ? std::optional(columns[i].padding) : std::nullopt;
       const size_t count = batch.columns[i].size() / events.size();
       for (size_t event = 0; event < events.size(); ++event)
-        add_event(batch.columns[i].data() + event * count, count, columns[i].shape.size() == 2, sums[i]);
+        add_event(batch.columns[i].data() + event * count, count, padding, sums[i]);
     }
   }
   json out = {{"events", table.size()}};

@@ -25,7 +25,7 @@ ColumnScaling read_scaling(const std::filesystem::path& path, const std::string&
                            size_t length);
 
 /// Computes the constants of the table's columns, opened without scaling, over all events and, in lists of rows, over
-/// the rows that are not zeros, and writes them as read_scaling() takes them. Environment error when it cannot be
+/// the rows that are not padding, and writes them as read_scaling() takes them. Environment error when it cannot be
 /// written.
 void write_scaling(const EventTable& table, const std::filesystem::path& path);
 

@@ -73,6 +73,11 @@ TEST_F(ColumnScalingTest, RowsThatPadAreNotCounted) {
   write_hdf5(path("a.h5"), {{"x", {2, 3, 2}, {1, 2, 3, 4, 0, 0, 5, 0, 0, 0, 0, 0}}});
   write_scaling(*EventTable::open({path("a.h5")}, {{"x", {3, 2}, {}, {}}}), path("scaling.json"));
   EXPECT_EQ(read_scaling(path("scaling.json"), "x", "standard", 2).offset, (std::vector<float>{3, 2}));
+  write_hdf5(path("b.h5"), {{"x", {2, 3, 2}, {1, 2, -9, -9, 0, 0, 5, 4, -9, -9, -9, -9}}});
+  write_scaling(
+      *EventTable::open({path("b.h5")}, {{.column = "x", .shape = {3, 2}, .offset = {}, .factor = {}, .padding = -9}}),
+      path("scaling.json"));
+  EXPECT_EQ(read_scaling(path("scaling.json"), "x", "standard", 2).offset, (std::vector<float>{2, 2}));
 }
 
 }  // namespace

@@ -33,7 +33,7 @@ void check_length(const PackedTable& table, const WantedColumn& column, size_t p
         "[{}, ...], or set the column's shape",
         table.file().url, column.name, stored.words, column.describe(), column.name));
   }
-  if (zero_rows_pad(column)) return;
+  if (is_padded(column)) return;
   const auto wanted = static_cast<uint32_t>(column.is_number() ? 1 : column.shape[0]);
   for (int64_t event = 0; event < table.events(); ++event) {
     const uint32_t rows = table.rows(event)[place];
@@ -177,7 +177,7 @@ struct EventTable::Parts {
     tables[file]->expect_values(event - begin(file));
   }
 
-  /// Column i of one event, into zeros.
+  /// Column i of one event, into what pads.
   void read_column(size_t i, size_t file, int64_t event, float* to) const {
     const ColumnFill& fill = fills[i];
     if (!classes[i].names.empty()) return fill.set_class(classes[i].places[file].at(code_of(i, file, event)), to);
@@ -189,7 +189,7 @@ struct EventTable::Parts {
     fill.copy(values.data(), std::min(values.size(), fill.event_values), to);
   }
 
-  /// One event into the given slot of each column. `zeroed`: the column is all 0 before.
+  /// One event into the given slot of each column. `zeroed`: the column is all 0 before, which pads it.
   void read(size_t file, int64_t event, size_t slot, const std::vector<bool>& zeroed, TableBatch& out) const {
     const PackedTable& table = *tables[file];
     std::span<const float> values = table.values(event);
@@ -209,7 +209,7 @@ struct EventTable::Parts {
         continue;
       }
       fill.copy(values.data(), count, to);
-      if (!zeroed[i]) std::fill(to + count, to + fill.event_values, 0.0F);
+      if (!zeroed[i]) std::fill(to + count, to + fill.event_values, fill.padding);
       values = values.subspan(stored);
     }
   }
@@ -293,7 +293,7 @@ const std::vector<ColumnRequest>& EventTable::columns() const {
 
 int64_t EventTable::events_cut(size_t i) const {
   const size_t place = parts_->firsts.at(i);
-  if (!zero_rows_pad(parts_->wanted[place])) return 0;
+  if (!is_padded(parts_->wanted[place])) return 0;
   int64_t cut = 0;
   parts_->visit_files(first_, first_ + size_, [&](size_t file, int64_t begin, int64_t end) {
     for (int64_t event = begin; event < end; ++event)
@@ -395,7 +395,7 @@ void EventTable::read_into(std::span<const int64_t> events, std::span<const size
   out.columns.resize(parts.fills.size());
   std::vector<bool> zeroed;
   for (size_t i = 0; i < parts.fills.size(); ++i) {
-    zeroed.push_back(out.columns[i].empty());
+    zeroed.push_back(out.columns[i].empty() && parts.fills[i].padding == 0);
     out.columns[i].resize(static_cast<size_t>(out.events) * parts.fills[i].event_values);
   }
   for (const int64_t event : events) LINAC_CHECK(event >= 0 && event < size_);
@@ -419,7 +419,7 @@ void EventTable::let_pages_go() const {
 void EventTable::read_column(size_t i, std::span<const int64_t> events, std::vector<float>& out) const {
   const Parts& parts = *parts_;
   const size_t size = parts.fills.at(i).event_values;
-  out.assign(events.size() * size, 0.0F);
+  out.assign(events.size() * size, parts.fills[i].padding);
   for (size_t slot = 0; slot < events.size(); ++slot) {
     LINAC_CHECK(events[slot] >= 0 && events[slot] < size_);
     const int64_t event = first_ + events[slot];

@@ -2,11 +2,11 @@
 // A set of event files as one table of named columns, in the order of the files: what any supervised model trains on.
 // HDF5 (arrays [events, ...]), Parquet (numbers and lists of numbers, also lists of lists) and TFRecord
 // (tf.train.Example) say the same thing here. Lists of rows (shapes of two axes) may have another length in every
-// event: they are padded with zero rows, or cut, to the length that is asked for. Rows of zeros at the end of the
-// stored list are padding too: this is how formats without lists of several lengths store them. All other columns have
-// their size in every event. Numbers and lists of features may be joined to one list. Immutable after open(); every
-// member function is thread-safe. Each file is unpacked once into the cache folder (packed_table.h) and read from
-// there, so a set may be larger than the memory.
+// event: they are padded with rows of zeros, or of the value that the request names, or cut, to the length that is
+// asked for. Such rows at the end of the stored list are padding too: this is how formats without lists of several
+// lengths store them. All other columns have their size in every event. Numbers and lists of features may be joined to
+// one list. Immutable after open(); every member function is thread-safe. Each file is unpacked once into the cache
+// folder (packed_table.h) and read from there, so a set may be larger than the memory.
 
 #include <cstdint>
 #include <memory>
@@ -40,7 +40,7 @@ struct ColumnRequest {
   std::string column;          // its name in the files; empty if it is joined from several
   std::vector<int64_t> shape;  // of one event, without the axis of the events: {801, 19}; {} for one number
   /// One value for each position of the last axis (one for a number), or empty: a stored x becomes
-  /// (x - offset) * factor. What pads stays 0.
+  /// (x - offset) * factor. What pads stays as it is.
   std::vector<float> offset, factor;
   /// In place of `column`: numbers and lists that make one list, in this order. Each has the same number of values in
   /// every event; together they are as many as the shape, which has one axis at most, says. With a shape of two axes
@@ -48,6 +48,8 @@ struct ColumnRequest {
   std::vector<JoinedColumn> joined = {};
   /// Set: the files may hold texts there, all or none. Of one column, with one axis at most and without scaling.
   std::optional<TextClasses> texts = {};
+  /// What pads lists of rows. Of another value than 0 also rows inside of a list are left as they are, without scaling.
+  float padding = 0;
 
   bool is_zipped() const { return !joined.empty() && shape.size() == 2; }
   std::string describe() const;  // "pt", "pt, eta, phi"

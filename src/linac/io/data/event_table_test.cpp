@@ -81,6 +81,41 @@ TEST_F(EventTableTest, LongerListsAreCutAndCounted) {
   }
 }
 
+// As a Masking(-9) wants it: shorter lists are filled up with -9, and such rows are neither counted nor scaled.
+TEST_F(EventTableTest, RowsMayBePaddedWithAnotherValue) {
+  const TestEvents events = make_events(12);
+  write_parquet(path("a.parquet"), events);
+  auto columns = requests(6);
+  columns[0].offset = {1, 1, 1}, columns[0].factor = {2, 2, 2};
+  const std::vector<float> zeros = read_all(*EventTable::open({path("a.parquet")}, columns)).columns[0];
+  columns[0].padding = -9;
+  const auto table = EventTable::open({path("a.parquet")}, columns);
+  TableBatch batch;
+  for (int turn = 0; turn < 2; ++turn) {  // into used memory, too
+    table->read(all(12), batch);
+    for (size_t event = 0; event < 12; ++event) {
+      const size_t filled = events.particles[event].size() * 3;
+      for (size_t i = 0; i < 18; ++i)
+        EXPECT_EQ(batch.columns[0][event * 18 + i], i < filled ? zeros[event * 18 + i] : -9) << event << " " << i;
+    }
+  }
+  std::vector<float> column;
+  table->read_column(0, all(12), column);
+  EXPECT_EQ(column, batch.columns[0]);
+
+  testing::write_hdf5(path("b.h5"), {{"x", {2, 3, 2}, {1, 2, -9, -9, 0, 0, -9, 4, -9, -9, -9, -9}}});
+  const auto open = [&](const Transform& transform) {
+    return EventTable::open({path("b.h5")},
+                            {{.column = "x", .shape = {4, 2}, .offset = {1, 1}, .factor = {2, 2}, .padding = -9}},
+                            transform);
+  };
+  const auto rows = open({});
+  EXPECT_EQ(rows->longest(0), 3);
+  EXPECT_EQ(read_all(*rows).columns[0],
+            (std::vector<float>{0, 2, -9, -9, -2, -2, -9, -9, -20, 6, -9, -9, -9, -9, -9, -9}));
+  EXPECT_EQ(open({.lists = {}, .define = {}, .filter = "len(x) == 1"})->size(), 1) << "rows that pad are none";
+}
+
 TEST_F(EventTableTest, AnyOrderOverSeveralFilesAndFormats) {
   const TestEvents events = make_events(45);
   write_parquet(path("a.parquet"), make_events(20));

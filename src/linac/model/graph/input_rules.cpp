@@ -1,39 +1,54 @@
 #include "linac/model/graph/input_rules.h"
 
+#include <fmt/format.h>
+
 #include <set>
 
+#include "linac/base/base/plural.h"
 #include "linac/model/graph/layers/attributes.h"
 
 namespace linac::graph {
 namespace {
 
+/// What it gives are values of what it takes, in other places.
 bool moves_values(const Node& node) {
-  static const std::set<std::string> movers{"Reshape",       "Flatten",     "Permute",       "ops.Reshape",
-                                            "ops.Transpose", "ops.Squeeze", "ops.ExpandDims"};
+  static const std::set<std::string> movers{"Reshape",       "Flatten",     "Permute",        "ops.Reshape",
+                                            "ops.Transpose", "ops.Squeeze", "ops.ExpandDims", "Concatenate"};
   return movers.contains(node.op);
+}
+
+/// What the layer asks of the values that it takes as input number `place`.
+void add_rule(const Graph& graph, const Node& node, size_t place, InputRule& rule) {
+  if (node.op == "Masking") {
+    const auto value = static_cast<float>(number(node, "mask_value", 0));
+    if (value != 0 && !rule.hidden) rule.hidden = Hidden{node.name, value};
+  } else if (node.op == "Embedding") {
+    const int64_t count = integer(node, "input_dim");
+    rule.indices.push_back({node.name, "Embedding of " + plural(count, "row"), 0, count - 1});
+  } else if (node.op == "ops.OneHot") {
+    // Keras makes zeros of an index beyond the classes. Of -1 that is wanted: no class at all.
+    const int64_t count = integer(node, "num_classes");
+    rule.indices.push_back({node.name, fmt::format("one_hot of {} classes", count), -1, count - 1});
+  } else if (node.op == "ops.TakeAlongAxis" && place == 1) {
+    const Shape& from = graph.nodes[static_cast<size_t>(node.inputs[0])].output;
+    const int64_t count = from[axis_of(node, node.attributes.value("axis", nlohmann::json()), from.size())];
+    rule.indices.push_back({node.name, fmt::format("take_along_axis of {}", count), -count, count - 1});
+  }
 }
 
 }  // namespace
 
 std::vector<InputRule> input_rules(const Graph& graph) {
-  constexpr size_t kNone = static_cast<size_t>(-1);
-  std::vector<size_t> input_of(graph.nodes.size(), kNone);  // whose values a node has
+  std::vector<std::set<size_t>> inputs_of(graph.nodes.size());  // whose values a node has
   std::vector<InputRule> rules(graph.inputs.size());
-  for (size_t i = 0; i < graph.inputs.size(); ++i) input_of[static_cast<size_t>(graph.inputs[i])] = i;
+  for (size_t i = 0; i < graph.inputs.size(); ++i) inputs_of[static_cast<size_t>(graph.inputs[i])] = {i};
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
     const Node& node = graph.nodes[i];
-    const size_t source = node.inputs.empty() ? kNone : static_cast<size_t>(node.inputs[0]);
-    if (source == kNone || input_of[source] == kNone) continue;
-    InputRule& rule = rules[input_of[source]];
-    if (moves_values(node)) {
-      input_of[i] = input_of[source];
-    } else if (node.op == "Embedding") {
-      const int64_t count = integer(node, "input_dim");
-      if (!rule.indices || count < rule.indices->count) rule.indices = Indices{node.name, count};
-    } else if (node.op == "Masking") {
-      const auto value = static_cast<float>(number(node, "mask_value", 0));
-      if (value != 0 && !rule.hidden) rule.hidden = Hidden{node.name, value};
-    }
+    if (moves_values(node))
+      for (const int from : node.inputs) inputs_of[i].merge(std::set(inputs_of[static_cast<size_t>(from)]));
+    for (size_t place = 0; place < node.inputs.size(); ++place)
+      for (const size_t input : inputs_of[static_cast<size_t>(node.inputs[place])])
+        add_rule(graph, node, place, rules[input]);
   }
   return rules;
 }

@@ -9,10 +9,11 @@
 
 namespace linac::graph {
 
-/// Whole numbers from 0 to count - 1.
+/// Whole numbers from `least` to `largest`.
 struct Indices {
-  std::string layer;  // the Embedding that takes rows of its table by them
-  int64_t count = 0;
+  std::string layer;
+  std::string taker;  // "Embedding of 5 rows"
+  int64_t least = 0, largest = 0;
 };
 
 /// Of a Masking that hides steps of another value than 0.
@@ -23,8 +24,7 @@ struct Hidden {
 
 struct InputRule {
   std::optional<Hidden> hidden = std::nullopt;
-  /// Of the smallest table, if there are several.
-  std::optional<Indices> indices = std::nullopt;
+  std::vector<Indices> indices = {};  // of each layer that takes its values as such
 };
 
 /// One an input, in the graph's order. Layers that only move values on their way hand the rules on; behind others the

@@ -17,12 +17,35 @@ TEST(InputRules, ComeFromTheLayersThatReadAnInput) {
   const std::vector<InputRule> rules = input_rules(b.finish({masked, large, small, behind}));
   ASSERT_TRUE(rules[0].hidden);
   EXPECT_EQ(rules[0].hidden->value, -999);
-  EXPECT_FALSE(rules[0].indices);
+  EXPECT_TRUE(rules[0].indices.empty());
   EXPECT_FALSE(rules[1].hidden);
-  ASSERT_TRUE(rules[1].indices);
-  EXPECT_EQ(rules[1].indices->layer, "small");
-  EXPECT_EQ(rules[1].indices->count, 7);
-  EXPECT_FALSE(rules[2].indices) << "a layer between makes other values";
+  ASSERT_EQ(rules[1].indices.size(), 2U);
+  EXPECT_EQ(rules[1].indices[1].layer, "small");
+  EXPECT_EQ(rules[1].indices[1].largest, 6);
+  EXPECT_TRUE(rules[2].indices.empty()) << "a layer between makes other values";
+}
+
+TEST(InputRules, OfSeveralInputsThatAreJoined) {
+  Builder b("joined");
+  const int pt = b.input("pt", {5, 1}), eta = b.input("eta", {5, 1}), kind = b.input("kind", {5, 1});
+  const int rows = b.add("Concatenate", "rows", {pt, eta}, {{"axis", -1}});
+  const int masked = b.add("Masking", "masked", {rows}, {{"mask_value", -9.0}});
+  const int taken = b.add("ops.TakeAlongAxis", "taken", {rows, kind}, {{"axis", 1}});
+  const int hot = b.add("ops.OneHot", "hot", {kind}, {{"num_classes", 3}});
+  const std::vector<InputRule> rules = input_rules(b.finish({masked, taken, hot}));
+  for (const size_t i : {0, 1}) {
+    ASSERT_TRUE(rules[i].hidden);
+    EXPECT_EQ(rules[i].hidden->value, -9);
+    EXPECT_TRUE(rules[i].indices.empty()) << "what is taken from is no index";
+  }
+  EXPECT_FALSE(rules[2].hidden);
+  ASSERT_EQ(rules[2].indices.size(), 2U);
+  EXPECT_EQ(rules[2].indices[0].taker, "take_along_axis of 5");
+  EXPECT_EQ(rules[2].indices[0].least, -5);
+  EXPECT_EQ(rules[2].indices[0].largest, 4);
+  EXPECT_EQ(rules[2].indices[1].taker, "one_hot of 3 classes");
+  EXPECT_EQ(rules[2].indices[1].least, -1);
+  EXPECT_EQ(rules[2].indices[1].largest, 2);
 }
 
 }  // namespace

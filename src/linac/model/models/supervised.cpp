@@ -91,9 +91,11 @@ struct Supervised::Parts {
   Runnable network;
   std::vector<Target> targets;
   std::vector<std::string> measures{"loss"};
+  size_t losses_named = 1;  // of the measures
   std::vector<Metric> metrics;
   std::vector<bool> from_logits;      // by output: whether its loss applies softmax or sigmoid
   std::vector<bool> masked;           // by output: whether a mask says which of its steps count
+  bool weighs_steps = false;          // or events, by LabelledEvents::weights
   std::vector<bool> weight_sums;      // by output: whether a weighted metric is to be divided by it
   std::vector<std::string> divisors;  // the last of `measures`: what metrics are divided by
   bool penalized = false;             // some weight adds to the loss
@@ -124,8 +126,15 @@ struct Supervised::Parts {
     }
     for (const graph::Node& node : graph.nodes)
       for (const graph::Weight& weight : node.weights) penalized = penalized || weight.l1 != 0 || weight.l2 != 0;
+    losses_named = measures.size();
     metrics = metrics_of(graph, settings.losses, settings.metrics, settings.weighted_metrics);
-    weight_sums.resize(graph.outputs.size());
+    name_metrics();
+  }
+
+  /// Behind the names of the losses.
+  void name_metrics() {
+    weight_sums.assign(graph.outputs.size(), false);
+    divisors.clear();
     for (const Metric& metric : metrics) {
       if (job::is_of_all_scores(metric.name)) continue;
       measures.push_back(metric.measure);
@@ -146,7 +155,8 @@ struct Supervised::Parts {
 
   /// Whether it is divided by what it counted itself.
   bool is_counted(const Metric& metric) const {
-    return !job::is_of_all_scores(metric.name) && (nn::is_ratio(metric.name) || masked[metric.output]);
+    return !job::is_of_all_scores(metric.name) &&
+           (nn::is_ratio(metric.name) || masked[metric.output] || (metric.weighted && weighs_steps));
   }
 
   std::string weight_of(size_t output) const { return "weight/" + output_of(graph, output).name; }
@@ -206,6 +216,14 @@ struct Supervised::Parts {
         target.min().item<float>() < 0 ? target.min().item<float>() : target.max().item<float>(), classes - 1));
   }
 
+  // (N), or (N, steps); undefined where all count the same.
+  at::Tensor weights_of(const LabelledEvents& batch) const {
+    if (batch.weights.empty()) return {};
+    const auto each = static_cast<int64_t>(batch.weights.size()) / batch.events;
+    return view(batch.weights, batch.events, weighs_steps ? graph::Shape{each} : graph::Shape{})
+        .to(nn::torch_device(network.device()));
+  }
+
   // What each event counts by its class, (N); undefined where all count the same.
   at::Tensor weights_of_classes(const at::Tensor& target) const {
     if (settings.class_weights.empty()) return {};
@@ -240,9 +258,7 @@ struct Supervised::Parts {
                                  bool weigh_classes) const {
     const std::vector<at::Tensor>& outputs = given.values;
     const std::vector<at::Tensor> wanted = targets_of(batch);
-    const at::Tensor weights = batch.weights.empty()
-                                   ? at::Tensor()
-                                   : view(batch.weights, batch.events, {}).to(nn::torch_device(network.device()));
+    const at::Tensor weights = weights_of(batch), by_step = weighs_steps ? weights : at::Tensor();
     std::vector<at::Tensor> all{at::Tensor()};
     at::Tensor total;
     std::vector<std::vector<at::Tensor>> factors(graph.outputs.size());  // of the events
@@ -250,7 +266,7 @@ struct Supervised::Parts {
       if (const at::Tensor of_classes = i == 0 && weigh_classes ? weights_of_classes(wanted[0]) : at::Tensor();
           of_classes.defined())
         factors[i].push_back(of_classes);
-      if (weights.defined()) factors[i].push_back(weights);
+      if (weights.defined() && !weighs_steps) factors[i].push_back(weights);
     }
     const auto weighted = [&](at::Tensor events, size_t output) {
       for (const at::Tensor& factor : factors[output]) events = events * factor;
@@ -260,7 +276,8 @@ struct Supervised::Parts {
       if (settings.losses[i] == job::kNoLoss) continue;
       const bool is_metric = settings.losses[i] == job::kOutputMetric;
       const nn::LossOptions options{.label_smoothing = settings.label_smoothing, .from_logits = from_logits[i]};
-      const at::Tensor mask = mask_of(given, i), steps = mask.defined() ? nn::weights_of_mask(mask) : at::Tensor();
+      const at::Tensor mask = mask_of(given, i),
+                       steps = nn::product_of_steps(mask.defined() ? nn::weights_of_mask(mask) : at::Tensor(), by_step);
       const at::Tensor events = nn::loss_of_events(settings.losses[i], outputs[i], wanted[i], options, steps);
       const at::Tensor loss = event_weight * (is_metric ? events : weighted(events, i)).sum();
       if (reports_loss(i)) all.push_back(loss);
@@ -275,8 +292,9 @@ struct Supervised::Parts {
     for (const Metric& metric : metrics) {
       if (job::is_of_all_scores(metric.name)) continue;
       const size_t i = metric.output;
-      const nn::EventMetric events = nn::metric_of_events(metric.name, outputs[i], wanted[i],
-                                                          nn::is_sparse(settings.losses[i]), mask_of(given, i));
+      const nn::EventMetric events =
+          nn::metric_of_events(metric.name, outputs[i], wanted[i], nn::is_sparse(settings.losses[i]), mask_of(given, i),
+                               metric.weighted ? by_step : at::Tensor());
       const auto share = [&](const at::Tensor& values) {
         return event_weight * (metric.weighted ? weighted(values, i) : values).sum();
       };
@@ -306,6 +324,23 @@ int64_t Supervised::classes_of_first() const {
 void Supervised::weigh_classes(std::vector<double> weights) {
   LINAC_CHECK(static_cast<int64_t>(weights.size()) == classes_of_first());
   parts_->settings.class_weights = std::move(weights);
+}
+
+void Supervised::weigh_steps() {
+  Parts& parts = *parts_;
+  LINAC_CHECK(!parts.targets.empty());
+  const graph::Shape& steps = output_of(graph(), parts.targets.front().output).output;
+  for (size_t i = 0; i < graph().outputs.size(); ++i) {
+    const graph::Node& output = output_of(graph(), i);
+    if (losses()[i] == job::kNoLoss || (output.output.size() > 1 && output.output.front() == steps.front())) continue;
+    throw user_error(
+        fmt::format("[fit] output '{}' has not the {} steps that data.event_weight weighs; give a weight of "
+                    "each event",
+                    output.name, steps.front()));
+  }
+  parts.measures.resize(parts.losses_named);
+  parts.weighs_steps = true;
+  parts.name_metrics();
 }
 
 const graph::Graph& Supervised::graph() const {

@@ -36,7 +36,8 @@ struct SupervisedSettings {
 struct LabelledEvents {
   int64_t events = 0;
   std::vector<std::span<const float>> inputs, targets;
-  std::span<const float> weights;  // how much each counts in losses and weighted metrics; empty: 1
+  /// How much each counts in losses and weighted metrics, or each of its steps, (events, steps); empty: 1.
+  std::span<const float> weights;
 };
 
 class Supervised {
@@ -51,6 +52,9 @@ class Supervised {
   int64_t classes_of_first() const;
   /// In place of SupervisedSettings::class_weights; as many. Before the first step.
   void weigh_classes(std::vector<double> weights);
+  /// Batches come with weights of steps, as many as the first axis of each output that has a loss; user error for
+  /// another one. Before the first step.
+  void weigh_steps();
 
   const graph::Graph& graph() const;
   /// What is computed, after the passes.

@@ -18,15 +18,14 @@ constexpr int64_t kTopK = 5;       // Keras's default
 using Loss = at::Tensor (*)(const at::Tensor& p, const at::Tensor& t, const LossOptions& options);
 
 // (N, ...) -> (N). `steps`: (N, steps...), what the first axes are multiplied by; undefined: 1.
-at::Tensor mean_of_event(const at::Tensor& values, at::Tensor steps = {}) {
+at::Tensor mean_of_event(const at::Tensor& values, const at::Tensor& steps = {}) {
   const int64_t events = values.size(0);
   if (!steps.defined()) return values.reshape({events, -1}).mean(1);
   if (steps.dim() > values.dim()) {
     throw user_error(fmt::format("[fit] a mask of {} axes does not fit the losses of an output, which have {}",
                                  steps.dim(), values.dim()));
   }
-  while (steps.dim() < values.dim()) steps = steps.unsqueeze(-1);
-  return (values * steps).reshape({events, -1}).mean(1);
+  return product_of_steps(values, steps).reshape({events, -1}).mean(1);
 }
 
 at::Tensor clipped(const at::Tensor& probability) {
@@ -153,14 +152,17 @@ const std::map<std::string, Loss>& table() {
   return losses;
 }
 
-// (N): how many values of an event are positive, in what is predicted, in truth, and in both.
+// (N): how many values of an event are positive, counted by the weights of their steps (undefined: 1), in what is
+// predicted, in truth, and in both.
 struct Positives {
   at::Tensor predicted, wanted, hits;
 };
 
-Positives positives(const at::Tensor& prediction, const at::Tensor& target) {
+Positives positives(const at::Tensor& prediction, const at::Tensor& target, const at::Tensor& weights) {
   const at::Tensor predicted = prediction > 0.5, wanted = target != 0;
-  const auto count = [](const at::Tensor& is) { return is.to(at::kFloat).reshape({is.size(0), -1}).sum(1); };
+  const auto count = [&](const at::Tensor& is) {
+    return product_of_steps(is.to(at::kFloat), weights).reshape({is.size(0), -1}).sum(1);
+  };
   return {count(predicted), count(wanted), count(predicted.logical_and(wanted))};
 }
 
@@ -185,6 +187,14 @@ const std::map<std::string, Ratio>& ratios() {
 }
 
 }  // namespace
+
+at::Tensor product_of_steps(at::Tensor one, at::Tensor other) {
+  if (!one.defined()) return other;
+  if (!other.defined()) return one;
+  while (one.dim() < other.dim()) one = one.unsqueeze(-1);
+  while (other.dim() < one.dim()) other = other.unsqueeze(-1);
+  return one * other;
+}
 
 bool is_ratio(const std::string& metric) {
   return ratios().contains(metric);
@@ -236,11 +246,11 @@ at::Tensor loss_of_events(const std::string& loss, const at::Tensor& prediction,
 }
 
 EventMetric metric_of_events(const std::string& metric, const at::Tensor& prediction, const at::Tensor& target,
-                             bool sparse, const at::Tensor& mask) {
+                             bool sparse, const at::Tensor& mask, const at::Tensor& weights) {
   const bool classes = prediction.size(-1) > 1;
-  if (is_ratio(metric)) return ratios().at(metric)(positives(prediction, target));
-  const at::Tensor steps = mask.defined() ? mask.to(at::kFloat) : at::Tensor(),
-                   counts = mask.defined() ? mean_of_event(steps) : at::Tensor();
+  if (is_ratio(metric)) return ratios().at(metric)(positives(prediction, target, weights));
+  const at::Tensor steps = product_of_steps(mask.defined() ? mask.to(at::kFloat) : at::Tensor(), weights),
+                   counts = steps.defined() ? mean_of_event(steps) : at::Tensor();
   if (metric == "accuracy" && !classes)
     return {mean_of_event(((prediction > 0.5) == (target > 0.5)).to(at::kFloat), steps), counts};
   if (metric == "accuracy" || metric == "top_k_accuracy") {

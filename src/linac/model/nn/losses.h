@@ -28,6 +28,9 @@ bool is_sparse(const std::string& loss);
 /// more as there are fewer of them. So the mean over the batch is the mean over what counts; 0 if nothing does.
 at::Tensor weights_of_mask(const at::Tensor& mask);
 
+/// What steps count by two reasons, (N, steps...), of which each may be undefined: 1.
+at::Tensor product_of_steps(at::Tensor one, at::Tensor other);
+
 /// The loss of each event, (N): the mean over what lies behind the events' axis (over all but the class axis for
 /// categorical ones). `prediction` (N, shape...), `target` of the same shape, or without the last axis for sparse ones.
 /// Of job::kOutputLoss and kOutputMetric the mean of the prediction, whose `target` may be undefined. `steps`: by what
@@ -48,9 +51,10 @@ bool is_ratio(const std::string& metric);
 
 /// A ratio, "accuracy" (by the class with the largest value, or above one half where there is one
 /// value), "top_k_accuracy" (k = 5), or a loss that is a metric too. `mask` says which steps count, (N, steps...) of
-/// bool: there are counts then. A ratio is of all steps, as in Keras.
+/// bool, and `weights` how much, (N, steps): with either there are counts. A ratio is of all steps, as in Keras, each
+/// counting by its weight.
 EventMetric metric_of_events(const std::string& metric, const at::Tensor& prediction, const at::Tensor& target,
-                             bool sparse, const at::Tensor& mask = {});
+                             bool sparse, const at::Tensor& mask = {}, const at::Tensor& weights = {});
 
 /// The class of each event, (N) of int64: the index of the largest target, the index itself (sparse), or whether the
 /// only value is above one half.

@@ -10,9 +10,11 @@
 #include "linac/base/base/plural.h"
 #include "linac/base/job/target_values.h"
 #include "linac/io/data/column_scaling.h"
+#include "linac/model/graph/input_rules.h"
 #include "linac/model/graph/open_sizes.h"
 #include "linac/train/trained/job_transform.h"
 #include "linac/train/trained/open_inputs.h"
+#include "linac/train/trained/stored_form.h"
 
 namespace linac::trained {
 namespace {
@@ -113,7 +115,14 @@ std::vector<data::ColumnRequest> input_columns(const job::Job& job, const graph:
   for (size_t i = 0; i < settings.size(); ++i) {
     requests.push_back(request(job, settings[i], column_shape(model.nodes[static_cast<size_t>(model.inputs[i])])));
   }
+  set_padding(model, requests);
   return requests;
+}
+
+void set_padding(const graph::Graph& model, std::vector<data::ColumnRequest>& inputs) {
+  const std::vector<graph::InputRule> rules = graph::input_rules(model);
+  for (size_t i = 0; i < rules.size(); ++i)
+    if (rules[i].hidden && inputs[i].shape.size() == 2) inputs[i].padding = rules[i].hidden->value;
 }
 
 std::vector<graph::Shape> given_shapes(const job::Job& job, const graph::Graph& model) {
@@ -154,9 +163,24 @@ std::vector<bool> scaled_targets(const job::Job& job, const graph::Graph& model)
 std::vector<data::ColumnRequest> fit_columns(const job::Job& job, const graph::Graph& model, const Targets& targets) {
   auto columns = input_columns(job, model);
   for (data::ColumnRequest& target : target_columns(job, model, targets)) columns.push_back(std::move(target));
-  if (!job.data.event_weight.empty())
-    columns.push_back({.column = weight_column(job.data.event_weight), .shape = {}, .offset = {}, .factor = {}});
+  if (job.data.event_weight.empty()) return columns;
+  std::vector<graph::Shape> outputs;
+  for (const auto& target : targets)
+    outputs.push_back(model.nodes[static_cast<size_t>(model.outputs[target.output])].output);
+  columns.push_back(weight_request(job.data.event_weight, outputs, job.data.train, transform_of(job, {})));
   return columns;
+}
+
+data::ColumnRequest weight_request(const std::string& setting, const std::vector<graph::Shape>& outputs,
+                                   const std::vector<std::string>& urls, const data::Transform& transform) {
+  data::ColumnRequest weight{.column = weight_column(setting), .shape = {}, .offset = {}, .factor = {}};
+  const auto of_steps = [&](const graph::Shape& output) {
+    return output.size() > 1 && output.front() == outputs.front().front();
+  };
+  if (outputs.empty() || !std::ranges::all_of(outputs, of_steps)) return weight;
+  if (has_fewer_axes(weight.column, 1, urls, transform)) return weight;
+  weight.shape = {outputs.front().front(), 1};  // a list that is padded like its sequence
+  return weight;
 }
 
 std::optional<data::TextClasses> text_classes(const job::Job& job, size_t number, const graph::Node& output,
@@ -221,6 +245,7 @@ nlohmann::json to_json(const std::vector<data::ColumnRequest>& columns) {
   for (const data::ColumnRequest& column : columns) {
     nlohmann::json entry{
         {"column", column.column}, {"shape", column.shape}, {"offset", column.offset}, {"factor", column.factor}};
+    if (column.padding != 0) entry["padding"] = column.padding;
     for (const data::JoinedColumn& part : column.joined)
       entry["joined"].push_back({{"column", part.column}, {"size", part.size}});
     if (column.texts) entry["classes"] = {{"output", column.texts->output}, {"names", column.texts->names}};
@@ -236,6 +261,7 @@ std::vector<data::ColumnRequest> columns_from_json(const nlohmann::json& json) {
                        .shape = entry.at("shape").get<std::vector<int64_t>>(),
                        .offset = entry.at("offset").get<std::vector<float>>(),
                        .factor = entry.at("factor").get<std::vector<float>>()});
+    columns.back().padding = entry.value("padding", 0.0F);
     for (const auto& part : entry.value("joined", nlohmann::json::array()))
       columns.back().joined.push_back({.column = part.at("column"), .size = part.at("size")});
     if (const auto classes = entry.find("classes"); classes != entry.end()) {

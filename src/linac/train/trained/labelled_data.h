@@ -17,7 +17,7 @@ namespace linac::trained {
 data::ColumnRequest request_of(const std::vector<std::string>& columns, const graph::Shape& shape);
 
 /// One request an input, in the model's order: the column that data.inputs names for it, or the one called like the
-/// input. User error for a name that the model does not have.
+/// input; padded with what a Masking of another value than 0 hides. User error for a name that the model does not have.
 std::vector<data::ColumnRequest> input_columns(const job::Job& job, const graph::Graph& model);
 
 /// Of each input, in the model's order, the shape that data.inputs gives; empty for none.
@@ -26,12 +26,21 @@ std::vector<graph::Shape> given_shapes(const job::Job& job, const graph::Graph& 
 /// What the events have beside the inputs, by output.
 using Targets = std::vector<models::Supervised::Target>;
 
+/// What pads the lists of rows that such an input reads: what a Masking behind it hides, or zeros.
+void set_padding(const graph::Graph& model, std::vector<data::ColumnRequest>& inputs);
+
 /// One request a target: data.targets by the output's name, or one after the other.
 std::vector<data::ColumnRequest> target_columns(const job::Job& job, const graph::Graph& model, const Targets& targets);
 
 /// Of each output, whether the job scales its target: the one of its name, or the next one. Names that the model does
 /// not have are another's to refuse.
 std::vector<bool> scaled_targets(const job::Job& job, const graph::Graph& model);
+
+/// What weighs events by the column or formula `setting`: a number each; where all outputs with a target are sequences
+/// of as many steps, and the first of the files has a list there, a number for each of those. Data errors as
+/// data::open_table_reader.
+data::ColumnRequest weight_request(const std::string& setting, const std::vector<graph::Shape>& outputs,
+                                   const std::vector<std::string>& urls, const data::Transform& transform);
 
 /// All that a fit reads: input_columns(), target_columns() and, if the job names one, the weight of the events.
 std::vector<data::ColumnRequest> fit_columns(const job::Job& job, const graph::Graph& model, const Targets& targets);

@@ -30,7 +30,9 @@ std::optional<graph::Shape> stored_shape(const std::vector<std::string>& urls, c
   if (all.empty() || column.column.empty()) return std::nullopt;
   const auto file = storage::Source::open(all.front());
   const auto event_shape = data::format_of(*file).event_shape;
-  return event_shape == nullptr ? std::nullopt : std::optional(event_shape(file, column.column));
+  if (event_shape == nullptr) return std::nullopt;
+  graph::Shape shape = event_shape(file, column.column);
+  return std::ranges::count(shape, 0) > 0 ? std::nullopt : std::optional(std::move(shape));
 }
 
 /// With the axes of the model's input, if it can be that.

@@ -100,9 +100,9 @@ class Output {
   bool in_place_ = false;
 };
 
-uint32_t rows_without_padding(std::span<const float> values, uint32_t rows, size_t row_size) {
+uint32_t rows_without_padding(std::span<const float> values, uint32_t rows, size_t row_size, float padding) {
   size_t end = rows * row_size;
-  while (end > 0 && values[end - 1] == 0) --end;
+  while (end > 0 && values[end - 1] == padding) --end;
   return static_cast<uint32_t>((end + row_size - 1) / row_size);
 }
 
@@ -149,13 +149,14 @@ class Packer {
   void look_at(size_t column, const std::vector<RaggedColumn>& block) {
     const std::vector<uint32_t>& rows = block[column].rows;
     const std::span<const float> values = block[column].values;
-    const bool pads = zero_rows_pad(columns_[column]);
+    const bool pads = is_padded(columns_[column]);
     const size_t row_size = row_sizes_[column];
     ColumnFacts facts;
     size_t begin = 0, end = 0;  // of values that lie together
     for (size_t event = 0; event < rows.size(); ++event) {
       const auto all = values.subspan(end, rows[event] * row_size);
-      const uint32_t kept = pads ? rows_without_padding(all, rows[event], row_size) : rows[event];
+      const uint32_t kept =
+          pads ? rows_without_padding(all, rows[event], row_size, columns_[column].padding) : rows[event];
       kept_[event * columns_.size() + column] = kept;
       end += all.size();
       if (kept == rows[event]) continue;
@@ -230,7 +231,8 @@ json wanted_of(const std::vector<WantedColumn>& columns) {
     const size_t lists = column.shape.empty() ? 0 : 1;
     wanted.push_back({{"name", column.name},
                       {"row", std::vector(column.shape.begin() + static_cast<int64_t>(lists), column.shape.end())},
-                      {"zero_rows_pad", zero_rows_pad(column)}});
+                      {"zero_rows_pad", is_padded(column)}});
+    if (column.padding != 0) wanted.back()["padding"] = column.padding;
     if (!column.zipped.empty()) wanted.back()["zipped"] = column.zipped;
   }
   return wanted;

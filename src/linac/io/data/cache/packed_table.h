@@ -25,9 +25,9 @@
 
 namespace linac::data {
 
-/// Lists of rows (shapes of two axes) are stored without the rows of zeros at their end: they pad, in the formats that
-/// know lists of one length only.
-inline bool zero_rows_pad(const WantedColumn& column) {
+/// Lists of rows (shapes of two axes) are stored without the rows of padding at their end, which are in the formats
+/// that know lists of one length only.
+inline bool is_padded(const WantedColumn& column) {
   return column.shape.size() == 2;
 }
 

@@ -17,6 +17,7 @@
 #include "linac/io/data/formats/hdf5_events.h"
 #include "linac/io/data/formats/hdf5_lists.h"
 #include "linac/io/data/formats/hdf5_texts.h"
+#include "linac/io/data/formats/hdf5_variable.h"
 
 namespace linac::data {
 namespace {
@@ -88,7 +89,11 @@ class Hdf5Batches : public BatchReader {
     need_events(column);
     Column one{.name = column.name, .extents = column.extents, .number = number};
     if (column.kind == Kind::kLists) {
-      one.lists = std::make_unique<EventLists>(path_, name_, column.set, [&] { return hdf5_type_of(*number); });
+      const auto memory = [&] { return hdf5_type_of(*number); };
+      if (column.is_variable)
+        one.lists = std::make_unique<VariableLists>(path_, name_, column.set, memory);
+      else
+        one.lists = std::make_unique<EventLists>(path_, name_, column.set, memory);
     } else if (column.kind == Kind::kTexts && column.fields.empty()) {
       one.texts = std::make_unique<EventTexts>(path_, column.set);
     } else {
@@ -149,7 +154,7 @@ class Hdf5Batches : public BatchReader {
     std::vector<int64_t> extents;  // of an event, or of a row in lists
     TypePtr number;                // null: texts
     std::unique_ptr<EventTexts> texts = {};
-    std::unique_ptr<EventLists> lists = {};
+    std::unique_ptr<ListSource> lists = {};
     Hdf5Set* set = nullptr;  // of what is neither
     size_t place = 0;
 
@@ -230,6 +235,11 @@ TableContents hdf5_contents(const SourcePtr& source) {
 std::vector<int64_t> hdf5_event_shape(const SourcePtr& source, const std::string& column) {
   const Hdf5Column found = Hdf5Batches(source->local(), source->url()).find(column);
   if (found.kind == Kind::kNumbers) return found.extents;
+  if (found.kind == Kind::kLists) {
+    std::vector<int64_t> shape{0};
+    shape.insert(shape.end(), found.extents.begin(), found.extents.end());
+    return shape;
+  }
   throw data_error(fmt::format("[hdf5] {}: '{}' is not a list of numbers of one shape", source->url(), column));
 }
 

@@ -25,10 +25,6 @@ constexpr size_t kColumnsMax = 10'000;
 constexpr int kDepthMax = 16;                 // of groups, and of records
 constexpr std::string_view kIndices = "_i_";  // PyTables keeps the indices of a table in a group of this name
 
-constexpr char kVariable[] =
-    "lists of HDF5's own variable length, which its library does not read safely from damaged files; write them as "
-    "Parquet, or padded to one length";
-
 /// What is stored at a place of an element, and why it is not read.
 void describe_leaf(hid_t type, Hdf5Column& column) {
   switch (H5Tget_class(type)) {
@@ -40,9 +36,18 @@ void describe_leaf(hid_t type, Hdf5Column& column) {
         column.refused = "texts of variable length in records";
       return;
     }
-    case H5T_VLEN:
-      column.refused = kVariable;
+    case H5T_VLEN: {
+      const Handle value(H5Tget_super(type), H5Tclose);
+      const H5T_class_t kind = H5Tget_class(value.get());
+      if (hdf5::is_boolean(value.get()) || kind == H5T_INTEGER || kind == H5T_FLOAT)
+        column.number = arrow_type_of(value.get());
+      if (!column.number) column.refused = "lists of variable length of other than numbers";
+      if (!column.fields.empty() || !column.extents.empty())
+        column.refused = "lists of variable length in records, or several an event";
+      column.kind = Kind::kLists;
+      column.is_variable = true;
       return;
+    }
     case H5T_INTEGER:
     case H5T_FLOAT:
     case H5T_ENUM:
@@ -117,7 +122,7 @@ std::vector<Hdf5Column> columns_of_set(hid_t file, const std::string& path) {
   }
   add_columns(Handle(H5Dget_type(set.get()), H5Tclose), column, 0, columns);
   const std::string rows = std::string(kEventRows) + "/" + path;
-  if (columns.size() == 1 && columns[0].fields.empty() && is_there(file, rows)) {
+  if (columns.size() == 1 && columns[0].fields.empty() && !columns[0].is_variable && is_there(file, rows)) {
     const Handle counts(H5Dopen2(file, rows.c_str(), H5P_DEFAULT), H5Dclose);
     const std::vector<hsize_t> events = counts ? hdf5::shape_of(counts.get()) : std::vector<hsize_t>{};
     columns[0].kind = Kind::kLists;

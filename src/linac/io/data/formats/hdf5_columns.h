@@ -1,7 +1,8 @@
 #pragma once
 // The columns of an HDF5 file. A data set [events, ...] is the column NAME, or GROUP/NAME in a group; a field of
 // records (compound types, as h5py, PyTables and ATLAS's dumpers write them) is NAME.FIELD; lists are those of
-// hdf5_lists.h. For the sources of this module only: needs Arrow's headers. Call it under hdf5::Lock.
+// hdf5_lists.h and hdf5_variable.h. For the sources of this module only: needs Arrow's headers. Call it under
+// hdf5::Lock.
 
 #include <arrow/api.h>
 
@@ -20,6 +21,7 @@ struct Hdf5Column {
   std::string name, set;            // set: the path of its data set
   std::vector<std::string> fields;  // within a record, the outermost first
   Kind kind = Kind::kNumbers;
+  bool is_variable = false;      // lists of HDF5's own variable length
   std::vector<int64_t> extents;  // of an event, or of a row where they are lists
   int64_t events = 0;
   std::shared_ptr<arrow::DataType> number;  // as it is stored; null: one that Arrow has not

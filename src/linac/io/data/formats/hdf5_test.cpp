@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "linac/base/base/atomic_file.h"
+#include "linac/base/base/test_errors.h"
 #include "linac/io/data/formats/batches/batch_reader.h"
 #include "linac/io/data/formats/table_reader.h"
 #include "linac/io/data/rewrite/rewrite.h"
@@ -77,19 +79,34 @@ class Hdf5Test : public testing::DataTest {
     write(file.get(), "INPUTS/colour", colours.get(), {kJets}, codes);
     write(file.get(), "other", H5T_NATIVE_DOUBLE, {2}, values.data());
     const Handle lists(H5Tvlen_create(H5T_NATIVE_FLOAT), H5Tclose);
+    write(file.get(), "vlen", lists.get(), {kJets}, hits().data());
+    const Handle packed(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
+    const hsize_t two = 2;
+    H5Pset_chunk(packed.get(), 1, &two);
+    H5Pset_shuffle(packed.get());
+    H5Pset_deflate(packed.get(), 4);
+    const Handle wide(H5Tvlen_create(H5T_IEEE_F64BE), H5Tclose), nested(H5Tvlen_create(lists.get()), H5Tclose);
+    write(file.get(), "packed", wide.get(), {kJets}, hits().data(), packed.get(), lists.get());
     const std::vector<hvl_t> none(kJets, hvl_t{0, nullptr});
-    write(file.get(), "vlen", lists.get(), {kJets}, none.data());
+    write(file.get(), "lists_of_lists", nested.get(), {kJets}, none.data());
     H5Lcreate_hard(file.get(), "/", file.get(), "INPUTS/loop", H5P_DEFAULT, H5P_DEFAULT);
   }
 
+  /// Lists of 2, 0, 1, 0 and 3 numbers.
+  static std::vector<hvl_t> hits() {
+    static std::vector<float> numbers = {1.5F, 2, 3, 4, 5, 6};
+    return {{2, numbers.data()}, {0, nullptr}, {1, numbers.data() + 2}, {0, nullptr}, {3, numbers.data() + 3}};
+  }
+
+  /// `creation`: properties; `memory`: the type of the values, where it is another than that in the file.
   static void write(hid_t file, const std::string& name, hid_t type, const std::vector<hsize_t>& shape,
-                    const void* values) {
+                    const void* values, hid_t creation = H5P_DEFAULT, hid_t memory = -1) {
     const Handle space(H5Screate_simple(static_cast<int>(shape.size()), shape.data(), nullptr), H5Sclose);
     const Handle link(H5Pcreate(H5P_LINK_CREATE), H5Pclose);
     H5Pset_create_intermediate_group(link.get(), 1);
-    const Handle set(H5Dcreate2(file, name.c_str(), type, space.get(), link.get(), H5P_DEFAULT, H5P_DEFAULT), H5Dclose);
+    const Handle set(H5Dcreate2(file, name.c_str(), type, space.get(), link.get(), creation, H5P_DEFAULT), H5Dclose);
     ASSERT_TRUE(set);
-    ASSERT_GE(H5Dwrite(set.get(), type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values), 0);
+    ASSERT_GE(H5Dwrite(set.get(), memory < 0 ? type : memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, values), 0);
   }
 
   RaggedColumn read(const WantedColumn& wanted) const {
@@ -107,10 +124,9 @@ TEST_F(Hdf5Test, NamesWhatGroupsAndRecordsHold) {
   for (const char* words : {"INPUTS/Source/pt [5]", "INPUTS/colour [5]", "jets.pt [5]", "jets.truth.x [5]",
                             "jets.track [5, 2]", "tracks.pt [5, 3]", "tracks.track [5, 3, 2]", "other [2]"})
     EXPECT_EQ(std::ranges::count(contents.columns, words), 1) << words;
-  EXPECT_EQ(contents.names.size(), 17U) << "a group within itself is passed over";
-  const auto vlen = std::ranges::find_if(contents.columns, [](const auto& one) { return one.starts_with("vlen"); });
-  ASSERT_NE(vlen, contents.columns.end());
-  EXPECT_TRUE(contains(*vlen, "not read: lists of HDF5's own variable length")) << *vlen;
+  EXPECT_EQ(contents.names.size(), 19U) << "a group within itself is passed over";
+  for (const char* words : {"vlen [5] of lists", "packed [5] of lists"})
+    EXPECT_EQ(std::ranges::count(contents.columns, words), 1) << words;
 }
 
 TEST_F(Hdf5Test, ReadsThemAsNumbers) {
@@ -129,7 +145,7 @@ TEST_F(Hdf5Test, ReadsThemAsNumbers) {
       open_table_reader(storage::Source::open(path("a.h5")), {{.name = "jets.charge", .shape = {}},
                                                               {.name = "jets.flavour", .shape = {}, .texts = true},
                                                               {.name = "jets.pt", .shape = {}},
-       {.name = "jets.pt", .shape = {}}});
+                                                              {.name = "jets.pt", .shape = {}}});
   std::vector<RaggedColumn> block;
   several->next(block);
   EXPECT_EQ(block[0].values, (std::vector<float>{-2, -1, 0, 1, 2}));
@@ -138,11 +154,53 @@ TEST_F(Hdf5Test, ReadsThemAsNumbers) {
   EXPECT_EQ(block[3].values, block[2].values) << "the same once more";
 }
 
+TEST_F(Hdf5Test, ReadsListsOfVariableLength) {
+  for (const char* name : {"vlen", "packed"}) {
+    const RaggedColumn lists = read({.name = name, .shape = {7, 1}});
+    EXPECT_EQ(lists.rows, (std::vector<uint32_t>{2, 0, 1, 0, 3})) << name;
+    EXPECT_EQ(lists.values, (std::vector<float>{1.5F, 2, 3, 4, 5, 6})) << name;
+  }
+  const auto from_two =
+      open_hdf5_batches(storage::Source::open(path("a.h5")), {.names = {"packed"}}, {.first = 2}, nullptr);
+  EXPECT_EQ(from_two->next()->column(0)->ToString(), "[\n  [\n    3\n  ],\n  [],\n  [\n    4,\n    5,\n    6\n  ]\n]");
+}
+
+// Each length and each place of a list in turn is a wrong one: HDF5's library would write beyond its memory.
+TEST_F(Hdf5Test, ListsOfWrongLengthsAreRefused) {
+  std::string bytes = read_file(path("a.h5"));
+  int64_t begin = 0;
+  {
+    const hdf5::Lock lock;
+    const Handle file(H5Fopen(path("a.h5").c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose);
+    const Handle set(H5Dopen2(file.get(), "vlen", H5P_DEFAULT), H5Dclose);
+    begin = static_cast<int64_t>(H5Dget_offset(set.get()));
+  }
+  ASSERT_GT(begin, 0);
+  const auto refusal = [&](int64_t at, char byte) {
+    std::string damaged = bytes;
+    damaged[static_cast<size_t>(begin + at)] = byte;
+    write_file_atomically(path("b.h5"), damaged);
+    return message_of(ErrorCode::kData, [&] {
+      const auto reader = open_table_reader(storage::Source::open(path("b.h5")), {{.name = "vlen", .shape = {7, 1}}});
+      std::vector<RaggedColumn> block;
+      reader->next(block);
+    });
+  };
+  for (const char length : {'\1', '\3', '\x7F'}) {
+    const std::string words = refusal(0, length);
+    EXPECT_TRUE(contains(words, "'vlen': event 0 has a list of ")) << words;
+    EXPECT_TRUE(contains(words, "and 8 bytes are stored for it")) << words;
+  }
+  EXPECT_TRUE(contains(refusal(3, '\x7F'), "event 0 has a list of 2130706434 values"));
+  EXPECT_TRUE(contains(refusal(2 * 16 + 12, '\x55'), "event 2 has a list of 1 value, and 0 bytes")) << "no such object";
+  EXPECT_TRUE(contains(refusal(4 * 16 + 9, '\x55'), "event 4 has a list of 3 values, and 0 bytes")) << "beyond the end";
+}
+
 TEST_F(Hdf5Test, SaysWhatIsNotRead) {
   const auto refusal = [&](const std::string& name) {
     return message_of(ErrorCode::kData, [&] { read({.name = name, .shape = {}}); });
   };
-  EXPECT_TRUE(contains(refusal("vlen"), "its library does not read safely")) << refusal("vlen");
+  EXPECT_TRUE(contains(refusal("lists_of_lists"), "of other than numbers")) << refusal("lists_of_lists");
   EXPECT_TRUE(contains(refusal("jets.p"), "no data set 'jets.p'")) << refusal("jets.p");
   EXPECT_TRUE(contains(refusal("tracks.flavour"), "lists of texts")) << refusal("tracks.flavour");
   for (const char* name : {"INPUTS", "/jets", "jets/", "", ".", "jets.", "INPUTS//colour"})
@@ -158,14 +216,14 @@ TEST_F(Hdf5Test, IsConvertedWhole) {
   };
   const RewriteReport report = convert("a.h5", "b.parquet", WrittenFormat::kParquet);
   ASSERT_EQ(report.left_out.size(), 3U);
-  EXPECT_EQ(report.left_out[0].name, "other");
-  EXPECT_EQ(report.left_out[0].why, "2 events of its own");
-  EXPECT_EQ(report.left_out[1].name, "tracks.flavour");
-  EXPECT_EQ(report.left_out[2].name, "vlen");
+  EXPECT_EQ(report.left_out[0].name, "lists_of_lists");
+  EXPECT_EQ(report.left_out[1].name, "other");
+  EXPECT_EQ(report.left_out[1].why, "2 events of its own");
+  EXPECT_EQ(report.left_out[2].name, "tracks.flavour");
   convert("b.parquet", "c.h5", WrittenFormat::kHdf5);
   const TableContents back = contents_of_table(storage::Source::open(path("c.h5")));
   EXPECT_EQ(back.events, 5);
-  EXPECT_EQ(back.names.size(), 14U);
+  EXPECT_EQ(back.names.size(), 16U);
   const auto reader = open_table_reader(storage::Source::open(path("c.h5")),
                                         {{.name = "INPUTS/Source/pt", .shape = {}}, {.name = "jets.pt", .shape = {}}});
   std::vector<RaggedColumn> block;
@@ -173,9 +231,9 @@ TEST_F(Hdf5Test, IsConvertedWhole) {
   EXPECT_EQ(block[0].values, (std::vector<float>{1, 2, 3, 4, 5}));
   EXPECT_EQ(block[1].values[0], 10.5F);
   RewriteOptions without;
-  without.without = {"tracks.pt", "tracks.flavour", "other", "vlen"};
+  without.without = {"tracks.pt", "tracks.flavour", "other", "lists_of_lists"};
   EXPECT_TRUE(rewrite_tables({path("a.h5")}, path("d.parquet"), without).left_out.empty());
-  EXPECT_EQ(contents_of_table(storage::Source::open(path("d.parquet"))).names.size(), 13U);
+  EXPECT_EQ(contents_of_table(storage::Source::open(path("d.parquet"))).names.size(), 15U);
   without.without = {"jets.p"};
   EXPECT_THROW(rewrite_tables({path("a.h5")}, path("e.parquet"), without), Error);
 }

@@ -27,6 +27,7 @@ struct WantedColumn {
   bool exact = false;      // its values are float64, in RaggedColumn::exact; an integer from kExactMax on is refused
   bool as_stored = false;  // a number, a list or a list of rows, as the file has it; the shape is {}
   bool any_form = false;   // the same, rows of any size, a null as NaN: RaggedColumn::sizes counts values
+  float padding = 0;       // rows of it at the end of a list of rows are padding
 
   int64_t row_size() const;
   /// One number an event: {}, {1}, {1, 1}, ...
@@ -117,6 +118,7 @@ TableContents arrow_contents(const SourcePtr& source);
 TableContents root_contents(const SourcePtr& source);
 TableContents tfrecord_contents(const SourcePtr& source);
 
+/// 0: of any length.
 std::vector<int64_t> hdf5_event_shape(const SourcePtr& source, const std::string& column);
 int64_t parquet_column_bytes(const SourcePtr& source, const std::vector<std::string>& columns);
 

@@ -3,12 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 
 #include "linac/base/base/error.h"
 #include "linac/base/base/plural.h"
+#include "linac/io/data/column_fill.h"
 #include "linac/io/data/formats/table.h"
 #include "linac/io/data/formats/table_reader.h"
+#include "linac/io/data/formats/zipped_rows.h"
+#include "linac/io/data/transform/table.h"
 #include "linac/io/net/http_client.h"
 #include "linac/io/storage/source.h"
 #include "linac/io/storage/storage.h"
@@ -31,12 +35,18 @@ std::vector<ColumnRequest> settled(const std::vector<ColumnRequest>& asked, cons
   return columns;
 }
 
-/// From the footer. A file of another host would be fetched for it where the format's library needs one of this host.
-std::optional<int64_t> count_in(const std::string& url) {
+/// What the footer says of the columns. A file of another host would be fetched for it where the format's library needs
+/// one of this host.
+std::optional<int64_t> count_in(const std::string& url, const std::vector<ColumnRequest>& columns,
+                                const Transform& transform) {
+  if (transform.selects()) return std::nullopt;
   const auto source = storage::Source::open(url);
   const Access access = format_of(*source).access;
   if (access == Access::kStream || (access == Access::kFile && source->is_remote())) return std::nullopt;
-  const int64_t events = contents_of_table(source).events;
+  std::vector<WantedColumn> wanted;
+  for (const ColumnRequest& column : columns) std::ranges::move(wanted_of(column), std::back_inserter(wanted));
+  const OpenReader open = [&](const std::vector<WantedColumn>& asked) { return open_table_reader(source, asked); };
+  const int64_t events = TransformedTable(url, unzipped(wanted), needed_of(transform, unzipped(wanted)), open).events();
   return events < 0 ? std::nullopt : std::optional(events);
 }
 
@@ -60,8 +70,7 @@ std::shared_ptr<WindowedTable> windowed_table(const std::vector<std::string>& ur
   const std::vector<ColumnRequest> wanted = settled(columns, *first);
   WindowedTable::Opening opening{
       .open = [wanted, transform](const std::string& url) { return EventTable::open_one(url, wanted, transform); },
-      .count = [selects =
-                    transform.selects()](const std::string& url) { return selects ? std::nullopt : count_in(url); }};
+      .count = [wanted, transform](const std::string& url) { return count_in(url, wanted, transform); }};
   auto table = std::make_shared<WindowedTable>(std::move(files), window, std::move(opening), first);
   if (counts == Counts::kNone) return table;
   if (const auto silent = table->count_all()) {

@@ -11,6 +11,7 @@
 #include "linac/base/base/temporary_folder.h"
 #include "linac/base/base/test_errors.h"
 #include "linac/io/data/order/batch_stream.h"
+#include "linac/io/data/test_showers.h"
 #include "linac/io/data/test_tables.h"
 
 namespace linac::data::testing {
@@ -152,6 +153,16 @@ TEST_F(WindowedTableTest, BatchesAreThoseOfTheWholeTableInItsOrder) {
       }
     }
   }
+}
+
+// Not of those data sets that hold most values.
+TEST_F(WindowedTableTest, TheEventsCountedAreThoseOfItsColumns) {
+  for (const char* name : {"a.h5", "b.h5"})
+    write_hdf5(path(name), {{"cells", {9, 50}, std::vector<float>(450, 1)}, {"pt", {4}, {1, 2, 3, 4}}});
+  const auto pt = windowed_table({path("*.h5")}, {{"pt", {}, {}, {}}}, {}, 1, Counts::kAll);
+  EXPECT_EQ(pt->size(), 8);
+  const Transform doubled{.lists = {}, .define = {{"twice", "2 * pt"}}, .filter = {}};
+  EXPECT_EQ(windowed_table({path("*.h5")}, {{"twice", {}, {}, {}}}, doubled, 1, Counts::kAll)->size(), 8);
 }
 
 TEST_F(WindowedTableTest, WorkersAndRestartsChangeNothing) {

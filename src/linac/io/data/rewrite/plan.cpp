@@ -182,6 +182,9 @@ class Planner {
     if (!options_.part_folders) task.files.push_back(file);
     if (options_.part_folders)
       for (const Part part : options_.parts) task.files.push_back(fmt::format("{}/{}", to_string(part), file));
+    const auto& split = options_.transform.split;
+    for (int fold = 1; options_.part_folders && split && split->deals_folds() && fold <= split->folds; ++fold)
+      task.files.push_back(fmt::format("fold-{}/{}", fold, file));
     json made_of = json::array();
     for (const RewritePiece& piece : task.pieces)
       made_of.push_back({plan_.inputs[piece.input].identity, piece.range.first, piece.range.count});

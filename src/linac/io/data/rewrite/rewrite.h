@@ -24,7 +24,7 @@ struct RewriteOptions {
   WrittenFormat format = WrittenFormat::kParquet;
   Transform transform;
   std::vector<Part> parts;      // of transform.split, which are written; none: all events that pass
-  bool part_folders = false;    // a folder for each part
+  bool part_folders = false;    // a folder for each part, or for each fold that the split deals
   int64_t shards = 0;           // of all events read; 0: as below
   int64_t events_per_file = 0;  // read for each file at most; 0: a file for each input, or one where a file is named
   int jobs = 4;                 // files at a time

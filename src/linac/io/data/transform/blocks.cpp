@@ -71,7 +71,7 @@ void TransformedBlocks::take(size_t i) {
   if (column.type.axes == expression::Axes::kList && plan_.asked[i].as_stored) column.row_size = 1;
   const bool followed = follow_rows_ && in_a_rule(i);
   const std::vector<uint32_t> stored = followed ? column.data.rows : std::vector<uint32_t>{};
-  if (column.zeros_pad) column.strip();
+  if (column.padding) column.strip();
   if (followed) column.follow(stored);
 }
 
@@ -145,6 +145,7 @@ void TransformedBlocks::divide() {
   std::vector<size_t> places(keys.size(), 0);
   std::vector<double> values;
   parts_.resize(events_);
+  folds_.resize(events_);
   for (size_t event = 0; event < events_; ++event) {
     values.clear();
     for (size_t i = 0; i < keys.size(); ++i) {
@@ -155,7 +156,9 @@ void TransformedBlocks::divide() {
     }
     if (std::ranges::any_of(values, [](double value) { return std::isnan(value); }))
       fail(event, "data.split.key: a value of its columns is NaN; name other columns");
-    parts_[event] = part_of(place_of_key(values), *split_);
+    const double place = place_of_key(values);
+    parts_[event] = part_of(place, *split_);
+    if (split_->deals_folds()) folds_[event] = fold_of(place, *split_);
   }
 }
 

@@ -28,8 +28,9 @@ class TransformedBlocks {
   bool load();
   /// Of the block: those that pass, in order; all parts of a split.
   const std::vector<size_t>& passed() const { return passed_; }
-  /// With a split: the part of each event of the block.
+  /// With a split: the part of each event of the block, and of one that deals folds the fold.
   const std::vector<Part>& parts() const { return parts_; }
+  const std::vector<int>& folds() const { return folds_; }
 
   const BlockColumn& column(const ColumnSource& source) const {
     return source.computed ? computed_[source.place] : plan_.columns[source.place];
@@ -58,6 +59,7 @@ class TransformedBlocks {
   std::vector<RaggedColumn> read_;
   std::vector<size_t> passed_;
   std::vector<Part> parts_;
+  std::vector<int> folds_;
   Selected selected_;
   bool follow_rows_;
   int64_t first_;      // event of the block

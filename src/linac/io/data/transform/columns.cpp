@@ -8,12 +8,12 @@ namespace linac::data {
 namespace {
 
 template <class T>
-void strip_values(std::vector<T>& values, std::vector<uint32_t>& rows, size_t row_size) {
+void strip_values(std::vector<T>& values, std::vector<uint32_t>& rows, size_t row_size, T padding) {
   size_t from = 0, to = 0;
   for (uint32_t& count : rows) {
     const size_t stored = count * row_size;
     size_t end = stored;
-    while (end > 0 && values[from + end - 1] == 0) --end;
+    while (end > 0 && values[from + end - 1] == padding) --end;
     count = static_cast<uint32_t>((end + row_size - 1) / row_size);
     const size_t kept = count * row_size;
     if (from != to)
@@ -38,9 +38,9 @@ void take_rows(std::vector<T>& values, std::span<const uint32_t> kept, size_t ro
 void BlockColumn::strip() {
   if (row_size == 0) return;  // no row in the block
   if (data.exact.empty())
-    strip_values(data.values, data.rows, row_size);
+    strip_values(data.values, data.rows, row_size, *padding);
   else
-    strip_values(data.exact, data.rows, row_size);
+    strip_values(data.exact, data.rows, row_size, static_cast<double>(*padding));
 }
 
 void BlockColumn::follow(const std::vector<uint32_t>& stored) {

@@ -2,6 +2,7 @@
 // The columns that formulas see in a block of events: values in float64, rows, and their order. Not thread-safe.
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -15,13 +16,13 @@ namespace linac::data {
 struct BlockColumn {
   std::string name;
   expression::Type type;
-  bool zeros_pad = false;             // rows of zeros at the end of a list of rows are padding
+  std::optional<float> padding = {};  // rows of it at the end of a list of rows are no rows
   RaggedColumn data = {};             // exact, or of float32
   uint32_t row_size = 1;              // as the reader's wanted column says; else that of the data
   std::vector<uint32_t> origin = {};  // where follow() was called: the row of the block as stored that each row was
 
   size_t values_of(size_t event) const { return size_t{data.rows[event]} * row_size; }
-  /// Takes rows of zeros off the ends.
+  /// Takes rows of padding off the ends.
   void strip();
   /// Events had `stored` rows, of which the last ones may be gone.
   void follow(const std::vector<uint32_t>& stored);

@@ -88,7 +88,10 @@ class Planner {
       if (is_defined(column.name)) continue;
       plan_.asked.push_back(column);
       // A list of rows says how long they are: also in formats that know plain lists only.
-      const bool rows = column.shape.size() == 2 && !column.texts && exact_.contains(column.name);
+      // A key keeps the rows that another value than 0 pads: models remember their split.
+      const bool in_key = transform_.split && std::ranges::count(transform_.split->key, column.name) > 0;
+      const bool rows =
+          column.shape.size() == 2 && !column.texts && exact_.contains(column.name) && (column.padding == 0 || !in_key);
       if (rows && exact_places_.emplace(column.name, plan_.asked.size() - 1).second) plan_.asked.back().exact = true;
     }
     for (const std::string& column : exact_) {
@@ -131,7 +134,7 @@ class Planner {
     if (!asked.as_stored) column.row_size = static_cast<uint32_t>(asked.row_size());
     if (axes > 0) column.type.axes = axes > 1 || (!asked.as_stored && asked.row_size() > 1) ? Axes::kRows : Axes::kList;
     // A zero at the end of a list of numbers may have a partner in another list.
-    column.zeros_pad = axes > 1 || (asked.shape.size() == 2 && asked.row_size() > 1);
+    if (axes > 1 || (asked.shape.size() == 2 && asked.row_size() > 1)) column.padding = asked.padding;
     if (asked.exact && axes > 2) {
       throw user_error(fmt::format("[data] {}: column '{}' is {}: formulas take numbers, lists and lists of rows",
                                    name_, asked.name, stored.words));

@@ -17,12 +17,14 @@ double place_of_key(std::span<const double> values) {
   return static_cast<double>(hash >> 11) * 0x1p-53;
 }
 
+int fold_of(double place, const SplitRule& rule) {
+  if (rule.test > 0 && place >= 1 - rule.test) return 0;
+  return std::min(1 + static_cast<int>(rule.folds * (place / (1 - rule.test))), rule.folds);
+}
+
 Part part_of(double place, const SplitRule& rule) {
   if (rule.test > 0 && place >= 1 - rule.test) return Part::kTest;
-  if (rule.folds > 0) {
-    const auto fold = 1 + static_cast<int>(rule.folds * (place / (1 - rule.test)));
-    return std::min(fold, rule.folds) == rule.fold ? Part::kValidation : Part::kTrain;
-  }
+  if (rule.folds > 0) return fold_of(place, rule) == rule.fold ? Part::kValidation : Part::kTrain;
   if (rule.validation > 0 && place >= 1 - rule.test - rule.validation) return Part::kValidation;
   return Part::kTrain;
 }

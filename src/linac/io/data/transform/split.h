@@ -20,6 +20,9 @@ namespace linac::data {
 /// In [0, 1).
 double place_of_key(std::span<const double> values);
 
+/// Of a rule with folds: from 1 on; 0: test.
+int fold_of(double place, const SplitRule& rule);
+
 Part part_of(double place, const SplitRule& rule);
 
 }  // namespace linac::data

@@ -38,6 +38,8 @@ struct SplitRule {
   Part part = Part::kTrain;         // which is read
   /// Whether it leaves events for the validation.
   bool tests() const { return validation > 0 || folds > 0; }
+  /// Whether it deals all events into its folds: none of them is chosen.
+  bool deals_folds() const { return folds > 0 && fold == 0; }
   bool operator==(const SplitRule&) const = default;
 };
 

@@ -58,6 +58,7 @@ FitLoop::FitLoop(const job::Job& job, comm::Group& group, const Computing& compu
   }
   input_.check_each([this](const data::EventTable& table) { need_fitting_values(table); });
   if (input_.test_events() > 0) need_fitting_values(input_.test());
+  if (weighs_steps()) model_.weigh_steps();
   if (job_.train.fit.class_balance == "weights") balance_classes();
   if (group.rank() != 0) return;
   warn_of_classes();

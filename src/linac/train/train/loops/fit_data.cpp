@@ -12,39 +12,24 @@
 #include "linac/train/train/loops/class_balance.h"
 #include "linac/train/train/loops/fit.h"
 #include "linac/train/train/monitor.h"
+#include "linac/train/trained/input_values.h"
 #include "linac/train/trained/labelled_data.h"
 #include "linac/train/trained/target_units.h"
 
 namespace linac::train {
 namespace {
 
-/// What the layers that read an input can take. Values that are scaled are another's.
-void need_input_values(const data::EventTable& table, const graph::Graph& graph) {
-  const std::vector<graph::InputRule> rules = graph::input_rules(graph);
-  for (size_t i = 0; i < rules.size(); ++i) {
-    const data::ColumnRequest& request = table.columns()[i];
-    if (!rules[i].indices || !request.offset.empty() || !request.factor.empty()) continue;
-    const auto& [layer, count] = *rules[i].indices;
-    table.need(i, {0, static_cast<double>(count - 1), true},
-               fmt::format("layer '{}' (Embedding of {})", layer, plural(count, "row")));
-  }
-}
-
-/// Lists are padded with zeros, and scaling knows no other padding: a layer that hides another value misses both.
+/// Scaling leaves the hidden rows of lists of rows as they are, and knows nothing of other values.
 void warn_of_hidden_values(const data::EventTable& table, const graph::Graph& graph) {
   const std::vector<graph::InputRule> rules = graph::input_rules(graph);
   for (size_t i = 0; i < rules.size(); ++i) {
-    if (!rules[i].hidden) continue;
-    const auto& [layer, value] = *rules[i].hidden;
     const data::ColumnRequest& request = table.columns()[i];
-    const bool padded = table.facts(i).values < table.size() * request.event_values();
     const bool scaled = !request.offset.empty() || !request.factor.empty();
-    if (!padded && !scaled) continue;
-    log::warn(
-        fmt::format("[data] column '{}': layer '{}' (Masking) hides steps of {:g}, and {}: it does not hide those; "
-                    "build the model with Masking(0), and write files that pad with zeros",
-                    request.describe(), layer, value,
-                    padded ? "rows that pad shorter lists are zeros" : "those of the files are scaled like others"));
+    if (!rules[i].hidden || !scaled || request.padding != 0) continue;
+    log::warn(fmt::format(
+        "[data] column '{}': layer '{}' (Masking) hides {:g}, and the column is scaled with all its values: "
+        "it does not hide those; scale the file, or make the input a list of rows",
+        request.describe(), rules[i].hidden->layer, rules[i].hidden->value));
   }
 }
 
@@ -75,6 +60,16 @@ std::vector<job::OutputClasses> FitLoop::classes() const {
   return classes;
 }
 
+bool FitLoop::weighs_steps() const {
+  const std::vector<data::ColumnRequest>& columns = input_.train().columns();
+  if (job_.data.event_weight.empty() || columns.back().shape.empty()) return false;
+  if (job_.train.fit.class_balance == "none" && job_.train.fit.class_weight.empty()) return true;
+  throw user_error(fmt::format(
+      "[fit] column '{}' weighs steps, and train.fit.class_weight and class_balance weigh events; leave one "
+      "out",
+      job_.data.event_weight));
+}
+
 void FitLoop::need_known_measures() const {
   std::vector<std::string> known = model_.reported();
   if (job_.data.tests())
@@ -86,7 +81,7 @@ void FitLoop::need_known_measures() const {
 // The columns of columns_read(): inputs, targets, weights.
 void FitLoop::need_fitting_values(const data::EventTable& table) const {
   const graph::Graph& graph = model_.graph();
-  need_input_values(table, graph);
+  trained::need_input_values(table, graph);
   size_t column = graph.inputs.size();
   for (size_t i = 0; i < model_.targets().size(); ++i, ++column) {
     const data::ColumnRequest& request = table.columns()[column];

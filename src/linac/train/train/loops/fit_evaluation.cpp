@@ -23,12 +23,13 @@ std::vector<size_t> scored_outputs(const models::Supervised& model) {
 }  // namespace
 
 // Scores and targets of the events, chunk by chunk: a row an event with the sections of the outputs, then what the
-// event counts. A worker has the chunks of its replicas, rank 0 those of the others in the end. Chunks may be filled at
-// the same time.
+// event or each of its steps counts. A worker has the chunks of its replicas, rank 0 those of the others in the end.
+// Chunks may be filled at the same time.
 class FitEvaluation::Rows {
  public:
-  Rows(const models::Supervised& model, int64_t events, int64_t chunk_events)
-      : events_(events), chunk_events_(chunk_events) {
+  /// `weights`: of an event.
+  Rows(const models::Supervised& model, int64_t events, int64_t chunk_events, size_t weights)
+      : events_(events), chunk_events_(chunk_events), weights_(weights) {
     for (const size_t output : scored_outputs(model)) {
       const graph::Shape& shape = model.graph().nodes[static_cast<size_t>(model.graph().outputs[output])].output;
       const auto target = std::ranges::find(model.targets(), output, &models::Supervised::Target::output);
@@ -40,7 +41,7 @@ class FitEvaluation::Rows {
                            .classes = shape.empty() ? 1 : static_cast<size_t>(shape.back())});
       row_size_ += sections_.back().score_size + sections_.back().target_size;
     }
-    if (!sections_.empty()) ++row_size_;  // what the event counts
+    if (!sections_.empty()) row_size_ += weights_;
     chunks_.resize(static_cast<size_t>((events + chunk_events - 1) / chunk_events));
   }
 
@@ -63,6 +64,7 @@ class FitEvaluation::Rows {
   };
 
   const int64_t events_, chunk_events_;
+  const size_t weights_;
   size_t row_size_ = 0;
   std::vector<Section> sections_;
   std::vector<std::vector<float>> chunks_;
@@ -81,7 +83,10 @@ void FitEvaluation::Rows::fill(int64_t number, const models::Supervised::Tested&
       copy(tested.scores[section.output], section.score_size, section.offset);
       copy(events.targets[section.target], section.target_size, section.offset + section.score_size);
     }
-    row.back() = events.weights.empty() ? 1.0F : events.weights[i];
+    if (events.weights.empty())
+      row.back() = 1;
+    else
+      copy(events.weights, weights_, row_size_ - weights_);
   }
 }
 
@@ -104,7 +109,7 @@ double FitEvaluation::Rows::mean_over_classes(const models::Metric& metric) cons
           scores.push_back(score[place * classes + one]);
           is_positive.push_back(indices ? target[place] == static_cast<float>(one)
                                         : target[place * classes + one] > 0.5F);
-          if (metric.weighted) weights.push_back(chunk[start + row_size_ - 1]);
+          if (metric.weighted) weights.push_back(chunk[start + row_size_ - weights_ + place * weights_ / places]);
         }
       }
     }
@@ -131,7 +136,9 @@ void FitEvaluation::chunk(const graph::Parameters& parameters, const data::Event
 }
 
 Measures FitEvaluation::run(const graph::Parameters& parameters, const data::EventTable& table) {
-  Rows rows(model_, table.size(), chunk_events_);
+  const data::ColumnRequest& last = table.columns().back();
+  const int64_t weights = job_.data.event_weight.empty() ? 1 : last.event_values();
+  Rows rows(model_, table.size(), chunk_events_, static_cast<size_t>(weights));
   AlignedFloats sums(model_.measures().size());
   replicas_.sum_chunks(
       rows.chunks(),

@@ -216,7 +216,8 @@ std::shared_ptr<arrow::Array> BatchTransform::column_of(const Column& column, co
 }
 
 std::vector<std::shared_ptr<arrow::RecordBatch>> BatchTransform::run(const std::shared_ptr<arrow::RecordBatch>& batch) {
-  const size_t outputs = std::max<size_t>(1, parts_.size());
+  const bool folds = parts_.empty() && transform_.split && transform_.split->deals_folds();
+  const size_t outputs = folds ? static_cast<size_t>(transform_.split->folds) : std::max<size_t>(1, parts_.size());
   if (blocks_) {
     hand_.batch = batch;
     LINAC_CHECK(batch->num_rows() > 0);
@@ -229,11 +230,13 @@ std::vector<std::shared_ptr<arrow::RecordBatch>> BatchTransform::run(const std::
     if (column.rounded) arrays.back() = need(arrow::compute::Cast(*arrays.back(), column.rounded));
   }
   const bool all = !blocks_ || (blocks_->passed().size() == static_cast<size_t>(batch->num_rows()) && parts_.empty());
-  if (all) return {arrow::RecordBatch::Make(schema_, batch->num_rows(), arrays)};
+  if (all && !folds) return {arrow::RecordBatch::Make(schema_, batch->num_rows(), arrays)};
   std::vector<std::vector<int64_t>> kept(outputs);
   for (const size_t event : blocks_->passed()) {
     size_t output = 0;
-    if (!parts_.empty())
+    if (folds)
+      output = static_cast<size_t>(blocks_->folds()[event]) - 1;  // of test, which is none, beyond all
+    else if (!parts_.empty())
       output = static_cast<size_t>(std::ranges::find(parts_, blocks_->parts()[event]) - parts_.begin());
     if (output < outputs) kept[output].push_back(static_cast<int64_t>(event));
   }

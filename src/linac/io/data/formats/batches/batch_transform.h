@@ -23,8 +23,8 @@ class BatchTransform {
   /// `name`: what messages call the file; `schema`: of the batches that come, the first with the file's event `first`.
   /// `written`: the columns that are handed out, in this order; empty: all that come, and after them those that are
   /// computed. `rounded`: those of them whose float64 becomes float32. `parts`: of transform.split, in the order of the
-  /// outputs; none: one output, of all events that pass. Errors as of TransformedTable; data error for one of `rounded`
-  /// that is not there, or not float64.
+  /// outputs; none: an output for each fold that it deals, or one of all events that pass. Errors as of
+  /// TransformedTable; data error for one of `rounded` that is not there, or not float64.
   BatchTransform(const std::string& name, const std::shared_ptr<arrow::Schema>& schema, const Transform& transform,
                  const std::vector<std::string>& written, const std::vector<std::string>& rounded,
                  std::vector<Part> parts, int64_t first);
