@@ -328,8 +328,6 @@ describe("pages", { skip: available ? false : "no Chromium (apt-get install chro
     assert.match(links[0][2], /noreferrer/);
     assert.equal(await page.locator(".markdown script, .markdown img, .markdown svg, .markdown [onerror]").count(), 0);
     assert.equal(await page.evaluate(() => window.hacked), undefined);
-    await page.selectOption(".controls select", "evaluation/jets/report.html");
-    await page.frameLocator("iframe.report").locator("text=Scores of jets").waitFor();
 
     const listed = async (view, count) => {
       await go(page, `#/runs?filter=mended${view ? `&view=${view}` : ""}`);
@@ -553,6 +551,8 @@ describe("pages", { skip: available ? false : "no Chromium (apt-get install chro
     await title.waitFor();
     assert.equal(await title.evaluate((element) => getComputedStyle(element).color), "rgb(1, 2, 3)", "with its own style");
     assert.equal(await page.evaluate(() => window.hacked), undefined);
+    await page.selectOption(".controls select", "evaluation/jets/report.html");
+    await page.frameLocator("iframe.report").locator("text=Scores of jets").waitFor();
     assert.ok(page.complaints.some((text) => /script/.test(text)) && page.complaints.some((text) => /example\.org/.test(text)), "its script and its foreign picture are refused");
     await page.context().close();
   });

@@ -214,12 +214,13 @@ std::string record_typescript() {
   text += fmt::format("export const endedStates: readonly State[] = [{}];\n\n", quoted_list(ended_states));
   text += fmt::format("export const statusSucceeded = \"{}\";\n\n", to_string(RunStatus::kSucceeded));
   text += fmt::format(
-      "export const metricNames = {{ learningRate: \"{}\", epochs: \"{}\", epochSeconds: \"{}\", workers: \"{}\", rateEnd: \"{}\" }} "
+      "export const metricNames = {{ learningRate: \"{}\", epochs: \"{}\", epochSeconds: \"{}\", workers: \"{}\", "
+      "rateEnd: \"{}\" }} "
       "as "
       "const;\nexport const metricFronts = {{ parts: \"{}\", time: \"{}\", system: \"{}\" }} as const;\n"
       "export const metricMeans = {{ loss: \"{}\", train: \"{}\" }} as const;\n\n",
-      metric::kLearningRate, metric::kEpochs, metric::kEpochSeconds, metric::kWorkers, metric::kRateEnd, metric::kParts, metric::kTime,
-      metric::kSystem, metric::kLoss, metric::kTrain);
+      metric::kLearningRate, metric::kEpochs, metric::kEpochSeconds, metric::kWorkers, metric::kRateEnd, metric::kParts,
+      metric::kTime, metric::kSystem, metric::kLoss, metric::kTrain);
   std::vector<std::string> better[2];
   for (const Metric& metric : metrics()) better[metric.better == Better::kHigher ? 1 : 0].emplace_back(metric.name);
   text += fmt::format(

@@ -35,8 +35,8 @@ struct PreparedJob {
   std::string problem;               // what it would fail by; empty: nothing is known
 };
 
-/// What a job of many is called: "topology-3 seed=3 batch=30", by the ends of the settings' names where these are clear.
-/// Settings beyond some 100 bytes are left out.
+/// What a job of many is called: "topology-3 seed=3 batch=30", by the ends of the settings' names where these are
+/// clear. Settings beyond some 100 bytes are left out.
 std::string name_of_member(const std::string& all, const std::string& number, const std::vector<std::string>& settings);
 
 /// User error, or kInvalid, for a job that is none; `problem` for one whose files are not there (as `account` sees

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 #include <cstdlib>
 
 #include "linac/base/base/error.h"
@@ -253,6 +254,14 @@ bool worth_another_try(const HttpAnswer& answer) {
     default:
       return false;
   }
+}
+
+std::chrono::seconds wait_asked_for(const HttpAnswer& answer) {
+  constexpr std::chrono::seconds kMost{30};
+  const std::string named = answer.header("retry-after");
+  int seconds = 0;
+  std::from_chars(named.data(), named.data() + named.size(), seconds);
+  return std::clamp(std::chrono::seconds(seconds), std::chrono::seconds(0), kMost);
 }
 
 std::string without_secrets(const std::string& url) {

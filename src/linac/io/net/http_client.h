@@ -96,6 +96,8 @@ class HttpClient {
 
 /// Whether the same request may find another answer later.
 bool worth_another_try(const HttpAnswer& answer);
+/// How long the server wants to be left alone (Retry-After in seconds), at most half a minute; 0 if it does not say.
+std::chrono::seconds wait_asked_for(const HttpAnswer& answer);
 
 /// The URL without what may be secret in it: the user's name and password, and the query of a signed address.
 std::string without_secrets(const std::string& url);

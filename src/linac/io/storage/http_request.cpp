@@ -50,7 +50,8 @@ net::HttpSettings http_settings(const std::string& url) {
 }
 
 void wait_for_attempt(const std::string& url, const net::HttpAnswer& answer, int failed_attempts) {
-  const auto backoff = kFirstBackoff * (1 << (failed_attempts - 1));
+  const std::chrono::milliseconds asked = net::wait_asked_for(answer);
+  const auto backoff = std::max(kFirstBackoff * (1 << (failed_attempts - 1)), asked);
   const bool answered = answer.problem == net::HttpProblem::kNone;
   log::warn(fmt::format("[http] {}: {}; attempt {} of {} in {} ms", net::without_secrets(url),
                         answered ? fmt::format("the server answers {}", answer.status) : answer.what,

@@ -20,7 +20,7 @@ std::vector<std::string> token_headers(const std::string& url);
 /// Redirects are followed. For davs:// with the user's X.509 proxy or certificate, and the grid's authorities.
 net::HttpSettings http_settings(const std::string& url);
 
-/// Warns, and waits a time that doubles with each attempt, the first being 1.
+/// Warns, and waits a time that doubles with each attempt, the first being 1, or as long as the server asks for.
 void wait_for_attempt(const std::string& url, const net::HttpAnswer& answer, int failed_attempts);
 
 /// Data error for answers 4xx, environment error for everything else.

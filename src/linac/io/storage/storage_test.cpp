@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <fstream>
 #include <thread>
@@ -212,10 +213,14 @@ TEST_F(Http, AServerThatAlwaysBreaksIsGivenUp) {
 TEST_F(Http, ABusyServerIsAskedAgainAMissingFileIsNot) {
   std::atomic<int> asked = 0;
   Server busy([&](const std::string&) {
-    if (++asked < 3) return std::string("HTTP/1.1 503 Busy\r\nContent-Length: 4\r\nConnection: close\r\n\r\nbusy");
+    if (++asked < 3)
+      return fmt::format("HTTP/1.1 503 Busy\r\n{}Content-Length: 4\r\nConnection: close\r\n\r\nbusy",
+                         asked == 2 ? "Retry-After: 1\r\n" : "");
     return ok("content", "");
   });
+  const auto begun = std::chrono::steady_clock::now();
   EXPECT_EQ(read_file(download(busy.url("a"), folder_)), "content");
+  EXPECT_GE(std::chrono::steady_clock::now() - begun, std::chrono::milliseconds(1250)) << "as long as it asks for";
 
   Server missing([](const std::string&) {
     return std::string("HTTP/1.1 404 Not Found\r\nContent-Length: 4\r\nConnection: close\r\n\r\nnone");

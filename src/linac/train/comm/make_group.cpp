@@ -58,6 +58,14 @@ RunKey find_key(const GroupSettings& settings, bool begins) {
   throw environment_error(fmt::format("[comm] {}: the disk does not answer", settings.folder.string()));
 }
 
+// A disk that does not answer has no earlier run.
+std::string name_run(const GroupSettings& settings) {
+  const std::filesystem::path none;
+  if (settings.folder.empty()) return ViewLedger::next_run(none);
+  return answer_within(settings.stall_timeout / 2, ViewLedger::next_run(none),
+                       [views = settings.folder / "views"] { return ViewLedger::next_run(views); });
+}
+
 // `other`: where those are that this worker is to meet.
 MembershipNode::Settings node_settings(const Rendezvous& meet, const GroupSettings& settings, const std::string& other,
                                        const std::string& run, const RunKey& key) {
@@ -103,7 +111,7 @@ std::unique_ptr<Group> join_run(const Rendezvous& meet, const GroupSettings& set
 
 // A lone process that others may join.
 std::unique_ptr<Group> found_alone(const Rendezvous& meet, const GroupSettings& settings) {
-  const std::string run = draw_run();
+  const std::string run = name_run(settings);
   auto node =
       std::make_unique<MembershipNode>(node_settings(meet, settings, meet.master_addr, run, find_key(settings, true)));
   node->found({.number = 1, .members = {node->self()}, .next_seniority = 1}, ledger_of(settings, run));
@@ -111,7 +119,9 @@ std::unique_ptr<Group> found_alone(const Rendezvous& meet, const GroupSettings& 
 }
 
 std::unique_ptr<Group> found_run(const Rendezvous& meet, const GroupSettings& settings, const Stores& stores) {
-  Founding founding(meet, stores, settings.join_timeout, [&] { return find_key(settings, meet.rank == 0); });
+  Founding founding(
+      meet, stores, settings.join_timeout, [&] { return find_key(settings, meet.rank == 0); },
+      [&] { return name_run(settings); });
   auto node =
       std::make_unique<MembershipNode>(node_settings(meet, settings, meet.master_addr, founding.run(), founding.key()));
   const View first = founding.meet(node->self());

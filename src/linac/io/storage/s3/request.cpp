@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <ctime>
 #include <random>
 #include <thread>
@@ -18,7 +17,6 @@ namespace {
 constexpr size_t kErrorBytesMax = 64 << 10;
 constexpr int64_t kSlowBytesPerS = 1024;  // fewer are no transfer: another connection does better
 constexpr std::chrono::seconds kSlowAnswer{300};
-constexpr std::chrono::seconds kRetryAfterMax{30};
 
 constexpr std::string_view kWorthAnother[] = {
     "SlowDown",   "InternalError",       "RequestTimeout",       "ServiceUnavailable",
@@ -83,11 +81,7 @@ std::chrono::milliseconds wait_of(const Patience& patience, const Answer& failed
   auto wait = std::min(patience.first_wait * (1 << std::min(attempts - 1, 16)), patience.wait_max);
   static thread_local std::minstd_rand random{std::random_device()()};
   wait -= wait * static_cast<int>(random() % 512) / 1024;
-  const std::string named = failed.http.header("retry-after");
-  int seconds = 0;
-  std::from_chars(named.data(), named.data() + named.size(), seconds);
-  const auto asked = std::clamp(std::chrono::seconds(seconds), std::chrono::seconds(0), kRetryAfterMax);
-  return std::max(wait, std::chrono::milliseconds(asked));
+  return std::max(wait, std::chrono::milliseconds(net::wait_asked_for(failed.http)));
 }
 
 std::string region_of(const Answer& answer) {

@@ -6,7 +6,6 @@
 #include <atomic>
 #include <cstring>
 #include <nlohmann/json.hpp>
-#include <random>
 
 #include "linac/base/base/error.h"
 #include "linac/base/base/log.h"
@@ -53,12 +52,12 @@ std::string store_address(const std::string& master) {
 }  // namespace
 
 Founding::Founding(const Rendezvous& rendezvous, const Stores& stores, Milliseconds timeout,
-                   const std::function<RunKey()>& find_key)
+                   const std::function<RunKey()>& find_key, const std::function<std::string()>& name_run)
     : meet_(rendezvous), timeout_(timeout), prefix_(next_prefix(rendezvous.attempt)) {
   connect(stores);
   if (meet_.rank == 0) {
     key_ = find_key();
-    leave(kRun, draw_run());
+    leave(kRun, name_run());
   }
   wait_for(kRun);
   if (!key_) key_ = find_key();
@@ -181,11 +180,6 @@ View Founding::meet(const Member& self) {
   for (int rank = 0; meet_.rank == 0 && rank < meet_.world_size; ++rank) wait_for(read_key(rank));
   if (meet_.rank == 0) keys_->set(key_of(kFounded), "1");
   return first;
-}
-
-std::string draw_run() {
-  std::random_device device;
-  return fmt::format("{:08x}{:08x}{:08x}", device(), device(), device());
 }
 
 std::string own_address(const Rendezvous& meet, const std::string& other) {

@@ -19,10 +19,10 @@ namespace linac::comm {
 class Founding {
  public:
   /// Rank 0 hosts the store unless the launcher does. `find_key` is called by rank 0 before the others call it: it may
-  /// leave the key where they find it. Errors as for make_group(). Whoever waits says after ten seconds for whom, and
-  /// gives up with kPreempted when stop_signal() says so.
+  /// leave the key where they find it; `name_run` by rank 0 alone. Errors as for make_group(). Whoever waits says after
+  /// ten seconds for whom, and gives up with kPreempted when stop_signal() says so.
   Founding(const Rendezvous& rendezvous, const Stores& stores, std::chrono::milliseconds timeout,
-           const std::function<RunKey()>& find_key);
+           const std::function<RunKey()>& find_key, const std::function<std::string()>& name_run);
 
   /// The run's name, drawn by rank 0. No secret.
   const std::string& run() const { return run_; }
@@ -58,9 +58,6 @@ class Founding {
 std::unique_ptr<HostedStore> host_store(const Stores& stores, const std::string& addr, int port = 0);
 /// Whether the workers that met there, of a launcher's first attempt, need it no more. It may then be closed.
 bool founded(HostedStore& store);
-
-/// A new name for a run.
-std::string draw_run();
 
 /// The numeric address of this machine at which those reach it that are to be found at `other`.
 std::string own_address(const Rendezvous& rendezvous, const std::string& other);

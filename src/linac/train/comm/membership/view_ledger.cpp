@@ -5,7 +5,10 @@
 
 #include <cerrno>
 #include <cstring>
+#include <optional>
 #include <random>
+#include <regex>
+#include <tuple>
 
 #include "linac/base/base/atomic_file.h"
 #include "linac/base/base/error.h"
@@ -21,6 +24,36 @@ View read_view(const fs::path& path) {
   } catch (const nlohmann::json::exception& error) {
     throw environment_error(fmt::format("[comm] {}: not a view of a run ({}); remove it", path.string(), error.what()));
   }
+}
+
+// "s3rRANDOM-after-000007.json": of the third run in this folder. Before the runs were counted they had no "s3r".
+struct NotedView {
+  fs::path path;
+  std::string run;
+  int64_t sitting = 0, number = 0;
+};
+
+std::optional<NotedView> view_of(const fs::path& path) {
+  static const std::regex form("((?:s([0-9]{1,15})r)?[0-9a-f]+)-after-([0-9]{1,18})\\.json");
+  std::smatch match;
+  const std::string name = path.filename().string();
+  if (!std::regex_match(name, match, form)) return std::nullopt;
+  return NotedView{.path = path,
+                   .run = match[1],
+                   .sitting = match[2].matched ? std::stoll(match[2]) : 0,
+                   .number = std::stoll(match[3])};
+}
+
+std::optional<NotedView> last_view(const fs::path& folder) {
+  std::optional<NotedView> last;
+  std::error_code missing;
+  for (const auto& entry : fs::directory_iterator(folder, missing)) {
+    std::optional<NotedView> view = view_of(entry.path());
+    if (!view) continue;
+    if (!last || std::tie(view->sitting, view->run, view->number) > std::tie(last->sitting, last->run, last->number))
+      last = std::move(view);
+  }
+  return last;
 }
 
 }  // namespace
@@ -60,17 +93,17 @@ std::string ViewLedger::folder_mark() const {
   }
 }
 
+std::string ViewLedger::next_run(const fs::path& folder) {
+  std::random_device device;
+  const std::optional<NotedView> last = last_view(folder);
+  return fmt::format("s{}r{:08x}{:08x}{:08x}", last ? last->sitting + 1 : 1, device(), device(), device());
+}
+
 std::vector<std::string> ViewLedger::join_addresses(const fs::path& folder) {
-  fs::path newest;
-  std::error_code missing;
-  for (const auto& entry : fs::directory_iterator(folder, missing)) {
-    if (entry.path().extension() != ".json" || entry.path().filename().string().starts_with(".")) continue;
-    if (newest.empty() || entry.last_write_time() >= fs::last_write_time(newest)) newest = entry.path();
-  }
   std::vector<std::string> addresses;
-  if (newest.empty()) return addresses;
-  const std::string name = newest.filename().string(), run = name.substr(0, name.find("-after-"));
-  for (const Member& member : read_view(newest).members) addresses.push_back(run + "@" + member.address);
+  const std::optional<NotedView> last = last_view(folder);
+  if (!last) return addresses;
+  for (const Member& member : read_view(last->path).members) addresses.push_back(last->run + "@" + member.address);
   return addresses;
 }
 

@@ -23,8 +23,10 @@ class ViewLedger {
   /// What tells the folder from others, the same for all processes that share it; empty if it cannot be written.
   std::string folder_mark() const;
 
-  /// The join addresses ("RUN@10.0.0.3:41233") of the members of the latest view that was noted in `folder`; none if
-  /// there is none.
+  /// A name for the run that begins now: later ones in `folder` come after earlier ones.
+  static std::string next_run(const std::filesystem::path& folder);
+  /// The join addresses ("RUN@10.0.0.3:41233") of the members of the last view of the latest run in `folder`; none if
+  /// there is none. By their numbers: clocks of hosts and disks differ, and are set back.
   static std::vector<std::string> join_addresses(const std::filesystem::path& folder);
 
  private:

@@ -1,8 +1,8 @@
 #pragma once
 // A run whose folder lies at a store: it works in a folder of this host's cache, and what is new of that goes to the
 // store meanwhile (io/storage/folder). Only one process keeps a run, by its claim; it may be the parent of the workers.
-// What a resume needs, and what others read, is kept there: job, record, checkpoints, curves, pictures, models, scores, log.
-// The workers' key and addresses are not.
+// What a resume needs, and what others read, is kept there: job, record, checkpoints, curves, pictures, models, scores,
+// log. The workers' key and addresses are not.
 //
 // Used by one thread, in the order of the functions.
 
