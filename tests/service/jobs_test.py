@@ -254,6 +254,12 @@ def test_a_backup_of_one_database_becomes_a_catalog_in_the_other() -> None:
         assert len({(folder / f"{kind}.keras").read_bytes() for kind, _ in databases()}) == 1
 
 
+def test_one_service_works_in_a_folder() -> None:
+    with serving() as (service, client):
+        said = client.run("serve", "--data", str(service.folder), "--db", f"sqlite://{service.folder}/other.db", "--listen", "127.0.0.1:0", status=4)
+        assert "another service works in this folder" in said, said
+
+
 def test_quotas_and_prices() -> None:
     with tempfile.TemporaryDirectory() as folder:
         prices = pathlib.Path(folder) / "prices.yaml"

@@ -135,6 +135,7 @@ def files_disagree(root: pathlib.Path) -> None:
             copy.writestr(name, archive.read(name))
     taken = {"model.kind": "keras", "model.file": model}
     for what, mine, other in (("other test files", {}, {"data.test": "[data/topology-train.parquet]"}),
+                              ("another job", {"checkpoint.best_by": "loss"}, {"checkpoint.best_by": "accuracy"}),
                               ("another scaling file", {}, {"data.scaling": root / "other.json"}),
                               ("another model file", taken, {**taken, "model.file": root / "other.keras"})):
         texts = by_hand(root, what.replace(" ", "-"), [{**one_step, **mine}, {**one_step, **other}], [2, 2])

@@ -1,24 +1,29 @@
 #include "linac/control/service/service.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <malloc.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <condition_variable>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <mutex>
 #include <thread>
 
 #include "linac/base/base/atomic_file.h"
 #include "linac/base/base/cores.h"
+#include "linac/base/base/descriptor.h"
 #include "linac/base/base/error.h"
 #include "linac/base/base/log.h"
 #include "linac/base/base/signals.h"
+#include "linac/base/base/sole_lock.h"
 #include "linac/control/catalog/experiments.h"
 #include "linac/control/catalog/users.h"
 #include "linac/control/execution/record/run_places.h"
@@ -78,6 +83,27 @@ std::filesystem::path prepared(const std::filesystem::path& data) {
                                ignored);
   for (const char* name : {kArtifactsFolder, kUploadsFolder}) make_folder(folder / name);
   return folder;
+}
+
+constexpr std::chrono::milliseconds kOtherServiceMax{5000};  // one that was killed has not quite gone yet
+
+/// The lock of the data folder: of two services with databases of their own each would act on the other's jobs and
+/// files.
+Descriptor locked(const std::filesystem::path& folder) {
+  const auto path = folder / "lock";
+  Descriptor lock(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!lock) {
+    throw environment_error(fmt::format("[serve] {}: cannot be opened ({}); the folder has to be writable",
+                                        path.string(), std::strerror(errno)));
+  }
+  if (!lock_alone(lock.get(), kOtherServiceMax)) {
+    if (errno != EWOULDBLOCK)
+      throw environment_error(fmt::format("[serve] {}: cannot be locked ({}); take a disk that has locks, --data",
+                                          path.string(), std::strerror(errno)));
+    throw environment_error(fmt::format(
+        "[serve] {}: another service works in this folder; stop it, or give another one, --data", folder.string()));
+  }
+  return lock;
 }
 
 std::string first_admin(catalog::Catalog& catalog, catalog::Visibility visibility) {
@@ -159,6 +185,7 @@ class Service::Implementation {
  public:
   Implementation(const ServiceOptions& options, const http::Address& address)
       : folder_(prepared(options.data)),
+        lock_(locked(folder_)),
         secret_box_(folder_),
         context_(catalog_url(folder_, options.database), folder_, kReaders, options.keep_free,
                  catalog::visibility(options.visibility)),
@@ -283,6 +310,7 @@ class Service::Implementation {
   }
 
   const std::filesystem::path folder_;
+  const Descriptor lock_;
   const SecretBox secret_box_;
   Context context_;
   Authentication authentication_;

@@ -234,7 +234,10 @@ HttpAnswer HttpClient::perform(const HttpRequest& request) {
   if (exchange.thrown) std::rethrow_exception(exchange.thrown);
   exchange.read_status();
   exchange.answer.problem = problem_of(code);
-  if (code != CURLE_OK) {
+  if (code == CURLE_OUT_OF_MEMORY && !exchange.headers_ended) {  // what libcurl calls a header beyond its limit
+    exchange.answer.problem = HttpProblem::kHopeless;
+    exchange.answer.what = exchange.answer.details = "The head of its answer is too large";
+  } else if (code != CURLE_OK) {
     exchange.answer.what = curl_easy_strerror(code);
     exchange.answer.details = details[0] != 0 ? details : exchange.answer.what;
   } else if (!exchange.headers_ended || exchange.answer.status < 200) {

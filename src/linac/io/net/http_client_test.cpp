@@ -188,6 +188,14 @@ TEST(HttpClient, TellsProblemsApart) {
   }
 }
 
+TEST(HttpClient, AHeadBeyondAnyMeasureIsNamed) {
+  ShortServer server({answer_with("200 OK", "hello", "X-Long: " + std::string(400'000, 'a') + "\r\n")});
+  HttpClient client;
+  const HttpAnswer answer = client.perform({.url = server.url()});
+  EXPECT_EQ(answer.problem, HttpProblem::kHopeless);
+  EXPECT_EQ(answer.what, "The head of its answer is too large");
+}
+
 TEST(Urls, PartsAndSecrets) {
   EXPECT_EQ(without_secrets("https://me:secret@host/a/b.h5?signed=1#x"), "https://host/a/b.h5");
   EXPECT_TRUE(is_loopback("http://localhost:5000") && is_loopback("http://[::1]:1/x") &&

@@ -79,6 +79,8 @@ nlohmann::json what_must_agree(const job::Job& job, const nlohmann::json& data) 
   job::Job fixed = job;
   fixed.workers = 1;
   fixed.checkpoint = {};
+  fixed.checkpoint.best_by = job.checkpoint.best_by;  // which model is handed over
+  fixed.checkpoint.best_mode = job.checkpoint.best_mode;
   fixed.distribution = {};
   fixed.secrets.clear();
   job::forget_cached_file(fixed.model);

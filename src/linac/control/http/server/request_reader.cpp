@@ -29,6 +29,13 @@ bool too_slow(Clock::duration taken, int64_t bytes) {
   return late > 0 && bytes < late * RequestReader::kBytesPerSecondMin;
 }
 
+// Where a body ends by another coding than `chunked` it cannot be told from the next request (RFC 9112, 6.1).
+bool knows_framing(const http::request<http::empty_body>& message) {
+  const size_t codings = message.count(http::field::transfer_encoding);
+  return codings == 0 || (codings == 1 && message.version() >= 11 && message.count(http::field::content_length) == 0 &&
+                          beast::iequals(message[http::field::transfer_encoding], "chunked"));
+}
+
 void fill(Head& head, const http::request<http::empty_body>& message) {
   head.method = std::string(message.method_string());
   head.target = std::string(message.target());
@@ -68,6 +75,7 @@ Task<RequestReader::Outcome> RequestReader::read_head(Head& head, Stream::Second
     const bool came = co_await more(left);
     if (!came) co_return Outcome::kGone;
   }
+  if (!knows_framing(head_->get())) co_return Outcome::kBroken;
   fill(head, head_->get());
   keep_alive_ = head_->keep_alive();
   old_ = head_->get().version() < 11;

@@ -99,7 +99,13 @@ TEST(RequestReader, RefusesWhatIsTooLargeOrNoHttp) {
   EXPECT_EQ(head(std::string(2 * RequestReader::kHeadBytesMax, 'a')), Outcome::kTooLarge);
   for (const char* bytes : {"GET / HTTP/9.9\r\n\r\n", "\x16\x03\x01\x02", "GET /\x01 HTTP/1.1\r\n\r\n",
                             "GET / HTTP/1.1\r\nContent-Length: x\r\n\r\n",
-                            "POST / HTTP/1.1\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n"})
+                            "POST / HTTP/1.1\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n",
+                            "POST / HTTP/1.1\r\nTransfer-Encoding: gzip\r\n\r\n",
+                            "POST / HTTP/1.1\r\nTransfer-Encoding: gzip, chunked\r\n\r\n",
+                            "POST / HTTP/1.1\r\nTransfer-Encoding: identity\r\nContent-Length: 2\r\n\r\n",
+                            "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: x\r\n\r\n",
+                            "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\nContent-Length: 2\r\n\r\n",
+                            "POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n"})
     EXPECT_EQ(head(bytes), Outcome::kBroken) << bytes;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "linac/physics/plot/categories.h"
 #include "linac/physics/plot/line_chart.h"
@@ -20,23 +21,24 @@ struct Drawing {
   plot::Point (*point)(const scores::RocPoint&);
   std::vector<scores::Estimate> scores::RocBand::*band;
   const std::vector<double>& (*places)();
+  double most;  // that a curve can have
 };
 
 constexpr Drawing kEfficiencies{[](const scores::RocPoint& point) -> plot::Point {
                                   return {point.fpr, point.tpr};
                                 },
-                                &scores::RocBand::tpr, scores::band_fprs};
+                                &scores::RocBand::tpr, scores::band_fprs, 1};
 // Infinite at first: there the curve begins where background passes.
 constexpr Drawing kRejection{[](const scores::RocPoint& point) -> plot::Point {
                                return {point.tpr, 1 / point.fpr};
                              },
-                             &scores::RocBand::rejection, scores::band_tprs};
+                             &scores::RocBand::rejection, scores::band_tprs, std::numeric_limits<double>::infinity()};
 
 std::vector<plot::Interval> band_of(const scores::RocBand& band, const Drawing& drawing) {
   std::vector<plot::Interval> intervals;
   const std::vector<scores::Estimate>& estimates = band.*drawing.band;
   for (size_t i = 0; i < estimates.size(); ++i)
-    intervals.push_back({drawing.places()[i], estimates[i].low, estimates[i].high});
+    intervals.push_back({drawing.places()[i], estimates[i].low, std::min(estimates[i].high, drawing.most)});
   return intervals;
 }
 
