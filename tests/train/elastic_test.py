@@ -132,7 +132,7 @@ def over(root: pathlib.Path) -> None:
         content["members"][0]["address"] = f"127.0.0.1:{stranger.getsockname()[1]}"
         view.write_text(json.dumps(content))
         join(lost, 6, "has the run ended, or is the key another one?", "a run at whose address another program listens")
-        (complete / "views" / view.name).write_text(view.read_text())
+        (complete / "views" / view.name.replace("s1r", "s2r", 1)).write_text(view.read_text())  # of a later run in that folder
         join(complete, 6, "has the run ended", "a record that says its end, while somebody listens: he is asked, and")
 
 

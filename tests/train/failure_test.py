@@ -237,8 +237,12 @@ def bare(root: pathlib.Path) -> None:
         command = shlex.join(runs.arguments(root / out, few, "--workers", "2"))
         return subprocess.run(f"{before} {command} {after}", shell=True, cwd=runs.ROOT, env=runs.environment(**variables), capture_output=True, text=True, timeout=120)
 
-    done = by_shell("closed", "", "<&- >&- 2>&-")
-    check(done.returncode == 0 and runs.lines(root / "closed")[-1]["status"] == "succeeded", "descriptors 0 to 2 closed: two workers train")
+    process = subprocess.Popen(runs.arguments(root / "closed", {**few, "train.steps_per_epoch": 20}, "--workers", "2"), cwd=runs.ROOT, env=runs.environment(),
+                               preexec_fn=lambda: os.closerange(0, 3))
+    runs.wait_for_steps(root / "closed", process, 1)
+    links = [os.readlink(f"/proc/{process.pid}/fd/{number}") for number in range(3)]
+    check(process.wait(timeout=120) == 0 and runs.lines(root / "closed")[-1]["status"] == "succeeded", "descriptors 0 to 2 closed: two workers train")
+    check(links == ["/dev/null"] * 3, f"and nothing else has taken their numbers: {links}")
     done = by_shell("limited", "ulimit -f 4;")
     check(done.returncode == 4 and "File too large" in done.stderr, f"a limit on files is a full disk: {done.returncode} {done.stderr.strip()[-200:]}")
     (root / "tmp").mkdir()

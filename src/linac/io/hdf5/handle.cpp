@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <atomic>
+
 namespace linac::hdf5 {
 namespace {
 
@@ -58,6 +60,11 @@ Handle memory_access() {
   Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
   H5Pset_fapl_core(access.get(), kMemoryIncrementBytes, 0);
   return access;
+}
+
+std::string memory_file() {
+  static std::atomic<int64_t> files{0};
+  return fmt::format("/dev/null/{}.h5", files++);
 }
 
 std::string last_error() {

@@ -47,10 +47,11 @@ class Handle {
 /// Properties for H5Dcreate2() that leave times out: the same values are the same bytes.
 Handle timeless_creation();
 
-/// Properties for H5Fcreate() and H5Fopen() of a file that is kept in memory, and its name: HDF5 looks for one of that
-/// name on the disk all the same, and there is none.
+/// Properties for H5Fcreate() and H5Fopen() of a file that is kept in memory.
 Handle memory_access();
-inline constexpr const char* kMemoryFile = "/dev/null/in-memory.h5";
+/// A name for such a file, another one each time: two of one name are one file to HDF5. It looks for a file of that
+/// name on the disk as well, and there is none.
+std::string memory_file();
 
 /// The innermost reason HDF5 gives for the last failure on this thread, e.g. "truncated file: eof = 96, ...".
 std::string last_error();

@@ -13,6 +13,7 @@
 #include "linac/io/archive/zip_archive.h"
 #include "linac/model/graph/open_sizes.h"
 #include "linac/model/keras/config.h"
+#include "linac/model/keras/hdf5_image.h"
 #include "linac/model/keras/layers.h"
 #include "linac/model/keras/weight_store.h"
 
@@ -144,6 +145,18 @@ TEST_F(Archive, AFileOfKerasInTheWorkingFolderIsLeftAlone) {
   });
   for (const char* name : {"model.weights.h5", "in-memory.h5"}) EXPECT_EQ(read_file(name), "weights of somebody");
   std::filesystem::current_path(before);
+}
+
+TEST_F(Archive, FilesInMemoryAreEachTheirOwn) {
+  const auto weights_file = [&](const graph::Graph& graph) {
+    write_keras(graph, numbered(graph), file(), {});
+    return archive::ZipReader(file()).read("model.weights.h5", uint64_t{1} << 20).value();
+  };
+  const std::string small = weights_file(tiny()), large = weights_file(every_layer());
+  const Hdf5Image one(small, "one"), other(large, "other");
+  const int64_t layers = one.children("layers");
+  EXPECT_GT(other.children("layers"), layers + 5);
+  EXPECT_EQ(one.children("layers"), layers);
 }
 
 TEST_F(Archive, KeepsPartsAndOpenSizes) {

@@ -107,7 +107,7 @@ Hdf5Image::Hdf5Image(std::string_view bytes, const std::string& what)
   // HDF5 takes a mutable pointer, and copies from it.
   void* const image = const_cast<char*>(bytes.data());
   if (!bytes.empty() && H5Pset_file_image(access.get(), image, bytes.size()) >= 0) {
-    file_ = H5Fopen(hdf5::kMemoryFile, H5F_ACC_RDONLY, access.get());
+    file_ = H5Fopen(hdf5::memory_file().c_str(), H5F_ACC_RDONLY, access.get());
   }
   if (file_ < 0) {
     throw user_error(

@@ -59,7 +59,7 @@ std::string write_weight_store(const std::vector<StoredLayer>& layers,
                                const std::vector<OptimizerVariable>& optimizer) {
   const hdf5::Lock lock;
   const Handle access = hdf5::memory_access();
-  const Handle file(H5Fcreate(hdf5::kMemoryFile, H5F_ACC_TRUNC, H5P_DEFAULT, access.get()), H5Fclose);
+  const Handle file(H5Fcreate(hdf5::memory_file().c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.get()), H5Fclose);
   if (!file) throw environment_error("[keras] the weights cannot be written in memory");
   make_group(file.get(), "vars");  // of the model itself, which has none
   make_group(file.get(), "layers");

@@ -108,7 +108,7 @@ std::vector<std::byte> StoredElements::unpacked(const std::vector<std::byte>& st
     const Handle access = hdf5::memory_access(), space(H5Screate_simple(1, &chunk_, nullptr), H5Sclose);
     unpacking_.close();
     memory_.close();
-    memory_ = Handle(H5Fcreate("chunk", H5F_ACC_TRUNC, H5P_DEFAULT, access.get()), H5Fclose);
+    memory_ = Handle(H5Fcreate(hdf5::memory_file().c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.get()), H5Fclose);
     if (memory_ && H5Pset_chunk(creation.get(), 1, &chunk_) >= 0 &&
         copy_filters(properties.get(), left_out, creation.get()))
       unpacking_ = Handle(

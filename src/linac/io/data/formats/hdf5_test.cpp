@@ -160,8 +160,11 @@ TEST_F(Hdf5Test, ReadsListsOfVariableLength) {
     EXPECT_EQ(lists.rows, (std::vector<uint32_t>{2, 0, 1, 0, 3})) << name;
     EXPECT_EQ(lists.values, (std::vector<float>{1.5F, 2, 3, 4, 5, 6})) << name;
   }
-  const auto from_two =
-      open_hdf5_batches(storage::Source::open(path("a.h5")), {.names = {"packed"}}, {.first = 2}, nullptr);
+  const auto open = [&](int64_t first) {
+    return open_hdf5_batches(storage::Source::open(path("a.h5")), {.names = {"packed"}}, {.first = first}, nullptr);
+  };
+  const auto from_two = open(2), beside = open(4);
+  EXPECT_EQ(beside->next()->column(0)->ToString(), "[\n  [\n    4,\n    5,\n    6\n  ]\n]");
   EXPECT_EQ(from_two->next()->column(0)->ToString(), "[\n  [\n    3\n  ],\n  [],\n  [\n    4,\n    5,\n    6\n  ]\n]");
 }
 

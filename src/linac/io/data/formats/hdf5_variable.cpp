@@ -139,6 +139,12 @@ class VariableLists::File {
             fmt::format("{}: event {} has a list of {}, and {} bytes are stored for it in place of {}; copy or write "
                         "the file again",
                         where_, first + static_cast<int64_t>(i), plural(rows[i], "value"), found.size(), wanted));
+      // Heaps are not packed, and each list has an object of its own.
+      if (wanted > bytes_.size() - values.size())
+        throw data_error(
+            fmt::format("{}: event {} and those before it have more values than the file has room for; copy "
+                        "or write the file again",
+                        where_, first + static_cast<int64_t>(i)));
       values.insert(values.end(), found.begin(), found.begin() + static_cast<std::ptrdiff_t>(wanted));
     }
     convert(values);
