@@ -28,11 +28,11 @@ bool same_weights(const graph::Node& one, const graph::Node& other) {
 }
 
 void set_all(graph::Graph& graph, const std::string& layer, const std::map<std::string, std::string>& settings) {
-  const int found = graph.find(layer);
-  const int first = std::max(found, graph.nodes[static_cast<size_t>(found)].shares);
+  const int found = graph.find(layer), shares = graph.nodes[static_cast<size_t>(found)].shares;
+  const int first = shares < 0 ? found : shares;  // of the layer's calls
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
     graph::Node& node = graph.nodes[i];
-    if (static_cast<int>(i) != found && static_cast<int>(i) != first && node.shares != first) continue;
+    if (static_cast<int>(i) != first && node.shares != first) continue;
     if (node.op == "InputLayer") graph::refuse(node, "is an input, whose shape is said in data.inputs");
     for (const auto& [key, text] : settings) set_keras_setting(node, key, value_of(text));
   }

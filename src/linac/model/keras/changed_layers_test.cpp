@@ -88,6 +88,8 @@ TEST(ChangedLayers, ReachIntoWrappersAndEveryCall) {
   EXPECT_EQ(node_of(changed.model, "both").output, (graph::Shape{14}));
   EXPECT_EQ(node_of(changed.model, "twice_again").attributes.at("activation"), "tanh");
   EXPECT_EQ(weights_of(changed.model, "twice"), weights_of(before, "twice"));
+  const ChangedModel by_second_call = with_layer_settings(model(), {{"twice_again", {{"activation", "relu"}}}}, 1);
+  EXPECT_EQ(node_of(by_second_call.model, "twice").attributes.at("activation"), "relu");
 }
 
 TEST(ChangedLayers, SayWhatDoesNotFit) {
