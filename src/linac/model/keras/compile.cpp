@@ -17,24 +17,10 @@ namespace {
 
 using nlohmann::json;
 
-// CategoricalCrossentropy -> categorical_crossentropy; KLDivergence -> kl_divergence.
-std::string snake_case(const std::string& name) {
-  std::string text;
-  for (size_t i = 0; i < name.size(); ++i) {
-    const auto is_upper = [&](size_t at) {
-      return at < name.size() && std::isupper(static_cast<unsigned char>(name[at]));
-    };
-    const bool starts_word = is_upper(i) && i > 0 && (!is_upper(i - 1) || (i + 1 < name.size() && !is_upper(i + 1)));
-    if (starts_word) text += '_';
-    text += static_cast<char>(std::tolower(static_cast<unsigned char>(name[i])));
-  }
-  return text;
-}
-
 // A text may name a class: "Recall", "AUC".
 std::string name_in_text(const std::string& text) {
   const auto is_upper = [](unsigned char letter) { return std::isupper(letter) != 0; };
-  return std::any_of(text.begin(), text.end(), is_upper) ? snake_case(text) : text;
+  return std::any_of(text.begin(), text.end(), is_upper) ? keras_snake_case(text) : text;
 }
 
 /// Of a loss, a metric or an optimiser: a text, an object of a class, or a function
@@ -48,7 +34,7 @@ std::string name_of(const json& thing) {
   const auto class_name = thing["class_name"].get<std::string>();
   if (class_name == "MeanMetricWrapper" && config.is_object()) return name_of(config.value("fn", json()));
   const std::string registered = "Custom>";  // Keras 2.11 to 2.15 say so of their own optimizers
-  return snake_case(class_name.starts_with(registered) ? class_name.substr(registered.size()) : class_name);
+  return keras_snake_case(class_name.starts_with(registered) ? class_name.substr(registered.size()) : class_name);
 }
 
 // Settings of Keras's losses and metrics that change what they compute, each with the values that linac computes.

@@ -139,8 +139,9 @@ graph::Node linear_twin(const std::string& class_name, const json& config) {
 
 std::optional<graph::Node> float_twin(const std::string& class_name, const json& config) {
   if (class_name == "QActivation") {
-    graph::Node node = cut_by(read_quantizer(config.value("activation", json())), class_name, config);
-    node.attributes[kTwinOf] = class_name + of_bits(read_quantizer(config.value("activation", json())));
+    const Quantizer quantizer = read_quantizer(config.value("activation", json()));
+    graph::Node node = cut_by(quantizer, class_name, config);
+    node.attributes[kTwinOf] = class_name + of_bits(quantizer);
     return node;
   }
   if (std::ranges::find(kLinear, class_name) == std::end(kLinear)) return std::nullopt;
