@@ -354,6 +354,16 @@ def test_tokens_of_a_reader(people: People):
     assert call(service, "GET", "/api/v1/me", token=reader).status in (401, 429)  # 429: guessed at from here before
 
 
+def test_places_that_ask_for_tokens(people: People):
+    """MLflow's client sends its token to any server that an artefact's address names: no such address is taken."""
+    good(people.mlflow(people.bob, "registered-models/create", {"name": "lure"}))
+    for address in ("http://127.0.0.9:1/x", "HTTPS://host/x", "mlflow-artifacts://host/x"):
+        made = people.mlflow(people.bob, "experiments/create", {"name": f"lure {address}", "artifact_location": address})
+        assert made.status == 400, (address, made.status, made.body)
+        made = people.mlflow(people.bob, "model-versions/create", {"name": "lure", "source": address})
+        assert made.status == 400, (address, made.status, made.body)
+
+
 def test_streams_of_who_may_no_longer(people: People):
     """A stream of a private run ends with the token, the session or the user that it was asked for by; and the audit says what was changed."""
     service = people.service

@@ -11,7 +11,9 @@ TEST(ArtifactLocation, IsAPlaceOfTheServiceOrAStore) {
   for (const char* good : {"", "mlflow-artifacts:/calo", "mlflow-artifacts:/calo/2026 b/ä/", "s3://bucket/folder",
                            "gs://bucket", "hdfs://host:1/x"})
     EXPECT_NO_THROW(check_artifact_location(good)) << good;
-  for (const char* bad : {"mlflow-artifacts:/../../etc",
+  for (const char* bad : {"http://host/x",
+                          "https://host/x",
+                          "mlflow-artifacts:/../../etc",
                           "mlflow-artifacts:/a/../../b",
                           "mlflow-artifacts://etc/cron.d",
                           "mlflow-artifacts:///etc",

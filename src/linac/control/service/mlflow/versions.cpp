@@ -35,6 +35,11 @@ json answer_of(const catalog::ModelVersion& version) {
 /// The files of a version are fetched by whoever asks for it: a path of somebody's own machine would name other files
 /// there.
 void check_source(const std::string& source) {
+  if (catalog::is_asked_with_a_token(source))
+    throw Refusal(RefusalKind::kInvalid,
+                  fmt::format("[models] source '{}' is a server that MLflow's clients would send their tokens to; log "
+                              "the model as an artefact and give its URI",
+                              printable(source)));
   const size_t colon = source.find(':');
   const std::string scheme = colon == std::string::npos ? "" : source.substr(0, colon);
   if (source.empty() || (scheme != "file" && scheme.size() > 1)) return;
