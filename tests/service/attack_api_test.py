@@ -3,6 +3,7 @@
 attack_api_test.py [WORD]: those whose name has the word. Each attack worked once. One service is shared by most of them."""
 
 import concurrent.futures
+import http.client
 import os
 import pathlib
 import re
@@ -351,6 +352,45 @@ def test_tokens_of_a_reader(people: People):
     assert call(service, "GET", "/api/v1/me", token=full).status == 200
     good(call(service, "DELETE", f"/api/v1/users/carl/tokens/{reader_id}", token=full))
     assert call(service, "GET", "/api/v1/me", token=reader).status in (401, 429)  # 429: guessed at from here before
+
+
+def test_places_that_ask_for_tokens(people: People):
+    """MLflow's client sends its token to any server that an artefact's address names: no such address is taken."""
+    good(people.mlflow(people.bob, "registered-models/create", {"name": "lure"}))
+    for address in ("http://127.0.0.9:1/x", "HTTPS://host/x", "mlflow-artifacts://host/x"):
+        made = people.mlflow(people.bob, "experiments/create", {"name": f"lure {address}", "artifact_location": address})
+        assert made.status == 400, (address, made.status, made.body)
+        made = people.mlflow(people.bob, "model-versions/create", {"name": "lure", "source": address})
+        assert made.status == 400, (address, made.status, made.body)
+
+
+def test_streams_of_who_may_no_longer(people: People):
+    """A stream of a private run ends with the token, the session or the user that it was asked for by; and the audit says what was changed."""
+    service = people.service
+    dave = people.user("dave")
+    run = good(people.mlflow(dave, "runs/create", {"experiment_id": "0"})).json()["run"]["info"]["run_id"]
+    made = good(call(service, "POST", "/api/v1/users/dave/tokens", {}, dave)).json()
+    login = good(call(service, "POST", "/api/v1/login", {"token": dave}))
+    jar, csrf = login.headers["Set-Cookie"].split(";")[0], login.json()["csrf_token"]
+    host, port = service.url.split("//")[1].split(":")
+
+    def watch(headers: dict):
+        connection = http.client.HTTPConnection(host, int(port), timeout=10)
+        connection.request("GET", f"/api/v1/runs/{run}/events", headers=headers)
+        response = connection.getresponse()
+        assert response.status == 200, response.status
+        return response
+
+    by_token, by_session, by_user = (watch(h) for h in ({"Authorization": f"Bearer {made['secret']}"}, {"Cookie": jar}, {"Authorization": f"Bearer {dave}"}))
+    good(call(service, "DELETE", f"/api/v1/users/dave/tokens/{made['id']}", token=dave))
+    good(call(service, "POST", "/api/v1/logout", {}, headers={"Cookie": jar, "X-CSRF-Token": csrf}))
+    by_token.read()
+    by_session.read()
+    good(people.mlflow(dave, "runs/set-tag", {"run_id": run, "key": "a", "value": "1"}))  # he himself goes on
+    good(call(service, "PATCH", "/api/v1/users/dave", {"disabled": True}, people.admin))
+    by_user.read()
+    entries = good(call(service, "GET", "/api/v1/audit?limit=3", token=people.admin)).json()["entries"]
+    assert [e["object"] for e in entries if e["action"] == "user.change"] == ["dave: disabled false -> true"], entries
 
 
 def test_lost_admin_token(people: People):

@@ -59,6 +59,16 @@ void check_own(const std::string& location) {
 
 }  // namespace
 
+bool is_asked_with_a_token(const std::string& uri) {
+  const size_t colon = uri.find(':');
+  if (colon == std::string::npos || uri.compare(colon, 3, "://") != 0) return false;
+  std::string scheme = uri.substr(0, colon);
+  for (char& c : scheme)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  if (scheme == "mlflow-artifacts") return uri.size() > colon + 3 && uri[colon + 3] != '/';
+  return scheme == "http" || scheme == "https";
+}
+
 void check_artifact_location(const std::string& location) {
   if (location.empty()) return;
   const bool line = std::none_of(location.begin(), location.end(),
@@ -71,6 +81,7 @@ void check_artifact_location(const std::string& location) {
                       location.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789+.-") == colon;
   if (!scheme || location.starts_with("file:") || location.starts_with("mlflow-artifacts:"))
     throw refused(location, "it is no address of a store");
+  if (is_asked_with_a_token(location)) throw refused(location, "MLflow's clients would send their tokens there");
   if (colon + 3 == location.size() || location[colon + 3] == '/') throw refused(location, "it names no host");
   if ((location + "/").find("/../") != std::string::npos) throw refused(location, "it has a part '..'");
 }

@@ -13,6 +13,10 @@ namespace linac::catalog {
 /// folders do, and has no part "artifacts" or that is the id of a run or model, so that it is in nobody's run.
 void check_artifact_location(const std::string& location);
 
+/// Whether it names a server that MLflow's client would send its token to, as it does to any of http, https or
+/// mlflow-artifacts: nobody gives others such an address.
+bool is_asked_with_a_token(const std::string& uri);
+
 /// The path of an artefact URI below the service's folder of artefacts; nothing for one that lies elsewhere (s3://,
 /// file:/), or that is no clean path.
 std::optional<std::string> own_artifacts(const std::string& uri);

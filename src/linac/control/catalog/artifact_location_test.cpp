@@ -3,15 +3,23 @@
 #include <gtest/gtest.h>
 
 #include "linac/base/base/refusal.h"
+#include "linac/control/catalog/runs.h"
 
 namespace linac::catalog {
 namespace {
+
+TEST(ArtifactLocation, OldOnesThatAskForTokensAreNotHandedOut) {
+  EXPECT_EQ(run_artifacts(7, "https://host/x", "id"), "mlflow-artifacts:/7/id/artifacts");
+  EXPECT_EQ(run_artifacts(7, "s3://bucket", "id"), "s3://bucket/id/artifacts");
+}
 
 TEST(ArtifactLocation, IsAPlaceOfTheServiceOrAStore) {
   for (const char* good : {"", "mlflow-artifacts:/calo", "mlflow-artifacts:/calo/2026 b/ä/", "s3://bucket/folder",
                            "gs://bucket", "hdfs://host:1/x"})
     EXPECT_NO_THROW(check_artifact_location(good)) << good;
-  for (const char* bad : {"mlflow-artifacts:/../../etc",
+  for (const char* bad : {"http://host/x",
+                          "https://host/x",
+                          "mlflow-artifacts:/../../etc",
                           "mlflow-artifacts:/a/../../b",
                           "mlflow-artifacts://etc/cron.d",
                           "mlflow-artifacts:///etc",

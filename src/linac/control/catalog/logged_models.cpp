@@ -9,6 +9,7 @@
 #include "linac/base/base/clock.h"
 #include "linac/base/base/refusal.h"
 #include "linac/base/base/secure_random.h"
+#include "linac/control/catalog/artifact_location.h"
 #include "linac/control/catalog/filter_sql.h"
 #include "linac/control/catalog/names.h"
 #include "linac/control/catalog/records.h"
@@ -115,8 +116,9 @@ void put_parameters(Database& database, int64_t number, const Tags& parameters) 
 }  // namespace
 
 std::string logged_model_artifacts(int64_t experiment, const std::string& location, const std::string& id) {
-  return location.empty() ? fmt::format("mlflow-artifacts:/{}/models/{}/artifacts", experiment, id)
-                          : fmt::format("{}{}models/{}/artifacts", location, location.back() == '/' ? "" : "/", id);
+  return location.empty() || is_asked_with_a_token(location)
+             ? fmt::format("mlflow-artifacts:/{}/models/{}/artifacts", experiment, id)
+             : fmt::format("{}{}models/{}/artifacts", location, location.back() == '/' ? "" : "/", id);
 }
 
 LoggedModel create_logged_model(Database& database, const NewLoggedModel& model) {

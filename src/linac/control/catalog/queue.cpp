@@ -280,6 +280,7 @@ void resume(Database& database, const std::string& run) {
                                 to_string(state)));
   }
   run_number(database, run, true);
+  check_quota(database, j.user, j.wishes.resources);
   database.query("UPDATE jobs SET waiting = 1, cancel_wished = 0, attempts_before = attempts WHERE run = $1",
                  job.number);
   change_state(database, job.number, RunState::kPending, "resumed");

@@ -75,8 +75,8 @@ struct Room {
 };
 
 /// The first of queue() that may start there now: pending or recovering, held by nothing (dependencies that have not
-/// succeeded, its user's quota), within what is free; one that would fit if nothing ran there holds its place only
-/// against jobs of lower priority. It becomes STARTING with a new attempt.
+/// succeeded, its owner's rights (may.h) and quota), within what is free; one that would fit if nothing ran there holds
+/// its place only against jobs of lower priority. It becomes STARTING with a new attempt.
 struct Attempt {
   QueuedJob job;
   int64_t number = 0;  // from 1
@@ -98,7 +98,7 @@ RunState attempt_ended(Database& database, const std::string& run, int64_t attem
 /// A pending job is cancelled at once; a running one is marked and its process stopped by whoever runs it. kState if it
 /// has ended.
 void cancel(Database& database, const std::string& run, const std::string& reason);
-/// Puts one that has ended, but did not succeed, back into the queue; kState else.
+/// Puts one that has ended, but did not succeed, back into the queue; kState else, kLimit as submit().
 void resume(Database& database, const std::string& run);
 
 }  // namespace linac::catalog

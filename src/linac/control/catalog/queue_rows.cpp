@@ -8,6 +8,7 @@
 #include <set>
 #include <sstream>
 
+#include "linac/control/catalog/may.h"
 #include "linac/control/catalog/records.h"
 #include "linac/control/catalog/users.h"
 
@@ -87,7 +88,7 @@ std::map<std::string, double> shares(Database& database, int64_t now) {
 class Holds {
  public:
   Holds(Database& database, const std::vector<Job>& jobs, const std::map<std::string, double>& used) : used_(used) {
-    for (const User& user : users(database)) quotas_[user.name] = user.quota;
+    for (User& user : users(database)) users_[user.name] = std::move(user);
     for (const Job& job : jobs)
       if (job.job.state == RunState::kStarting || job.job.state == RunState::kRunning)
         cores_[job.job.user] += job.job.wishes.resources.cores;
@@ -104,9 +105,10 @@ class Holds {
   std::string of(const Job& job) const {
     if (deleted_.contains(job.number)) return "its run is deleted";
     if (dependent_.contains(job.number)) return "runs that it depends on have not succeeded yet";
-    const auto quota = quotas_.find(job.job.user);
-    if (quota == quotas_.end()) return "";
-    const auto& [jobs_max, cores_max, core_hours_max] = quota->second;
+    const auto user = users_.find(job.job.user);
+    if (user == users_.end()) return "";
+    if (std::string why = why_no_job(person(user->second), Action::kBegin); !why.empty()) return why;
+    const auto& [jobs_max, cores_max, core_hours_max] = user->second.quota;
     const int64_t cores = value(cores_, job.job.user) + job.job.wishes.resources.cores;
     if (cores_max > 0 && cores > cores_max) return fmt::format("its user's quota of {} cores at a time", cores_max);
     if (core_hours_max > 0 && value(used_, job.job.user) >= 3600 * core_hours_max)
@@ -121,7 +123,7 @@ class Holds {
     return found == of.end() ? T() : found->second;
   }
   const std::map<std::string, double>& used_;
-  std::map<std::string, Quota> quotas_;
+  std::map<std::string, User> users_;
   std::map<std::string, int64_t> cores_;
   std::set<int64_t> dependent_, deleted_;
 };

@@ -51,6 +51,37 @@ TEST_P(QueueTest, ByPriorityThenAge) {
   EXPECT_EQ(order(), "c a b ");  // started is not ended
 }
 
+TEST_P(QueueTest, JobsOfWhoMayNoLongerSubmitWait) {
+  User kim{.name = "kim"};
+  create_user(db(), kim);
+  add("a");
+  kim.disabled = true;
+  change_user(db(), kim);
+  EXPECT_EQ(next(), "");
+  EXPECT_EQ(queue(db()).front().held_by, "its owner was disabled");
+  kim.disabled = false;
+  kim.role = Role::kViewer;
+  change_user(db(), kim);
+  EXPECT_EQ(next(), "");
+  EXPECT_EQ(queue(db()).front().held_by, "its owner may no longer submit jobs");
+  kim.role = Role::kMember;
+  change_user(db(), kim);
+  EXPECT_EQ(next(), "a");
+}
+
+TEST_P(QueueTest, AResumeCountsAgainstTheQuota) {
+  User kim{.name = "kim"};
+  kim.quota.jobs_max = 1;
+  create_user(db(), kim);
+  const std::string first = add("first");
+  cancel(db(), first, "");
+  const std::string second = add("second");
+  EXPECT_THROW(resume(db(), first), Refusal);
+  cancel(db(), second, "");
+  resume(db(), first);
+  EXPECT_EQ(state(first), RunState::kPending);
+}
+
 TEST_P(QueueTest, WhoHadLessOfTheLastDayComesFirst) {
   const std::string first = add("first", "greedy");
   add("second", "greedy");

@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "linac/base/base/clock.h"
+#include "linac/control/catalog/artifact_location.h"
 #include "linac/control/catalog/records.h"
 
 namespace linac::catalog {
@@ -46,8 +47,9 @@ MetricSummary summary_of(const Row& row) {
 }  // namespace
 
 std::string run_artifacts(int64_t experiment, const std::string& location, const std::string& id) {
-  return location.empty() ? fmt::format("mlflow-artifacts:/{}/{}/artifacts", experiment, id)
-                          : fmt::format("{}{}{}/artifacts", location, location.back() == '/' ? "" : "/", id);
+  return location.empty() || is_asked_with_a_token(location)
+             ? fmt::format("mlflow-artifacts:/{}/{}/artifacts", experiment, id)
+             : fmt::format("{}{}{}/artifacts", location, location.back() == '/' ? "" : "/", id);
 }
 
 std::vector<Run> runs_of(Database& database, std::span<const int64_t> numbers) {

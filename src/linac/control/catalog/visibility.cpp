@@ -4,6 +4,7 @@
 
 #include "linac/base/base/refusal.h"
 #include "linac/base/base/utf8.h"
+#include "linac/control/catalog/may.h"
 
 namespace linac::catalog {
 namespace {
@@ -35,7 +36,7 @@ Visibility visibility(const std::string& word) {
 }
 
 bool may_read(const Viewer& viewer, const Audience& audience) {
-  return viewer.all || audience.everybody || (!audience.owner.empty() && audience.owner == viewer.user);
+  return may(person(viewer), Action::kRead, audience);
 }
 
 std::optional<Audience> audience_of_experiment(Database& database, int64_t id) {

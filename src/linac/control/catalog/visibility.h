@@ -36,7 +36,7 @@ struct Audience {
   std::string owner;
   bool everybody = false;
 };
-bool may_read(const Viewer& viewer, const Audience& audience);
+bool may_read(const Viewer& viewer, const Audience& audience);  // by may.h
 
 // Nothing for what is not there; what is deleted is.
 std::optional<Audience> audience_of_experiment(Database& database, int64_t id);

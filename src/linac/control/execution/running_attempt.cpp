@@ -153,6 +153,13 @@ void RunningAttempt::know_secrets() {
 std::optional<AttemptVerdict> RunningAttempt::begin() {
   const auto failed = [](std::string why) { return AttemptVerdict{catalog::Outcome::kFailed, std::move(why)}; };
   const bool here = launcher_.on_this_host();
+  // It was let in long ago, perhaps.
+  const std::string not_his = host_.catalog.read_as([&](catalog::Database& database) {
+    std::string why = catalog::why_no_job(catalog::person(database, job_.user), catalog::Action::kBegin);
+    if (why.empty() && settings_.why_not_there) why = settings_.why_not_there(database, job_.user, job_.wishes.place);
+    return why;
+  });
+  if (!not_his.empty()) return AttemptVerdict{catalog::Outcome::kCancelled, not_his};
   std::string account, untrusted;
   if (here)
     host_.catalog.read([&](catalog::Database& database) {
@@ -261,7 +268,7 @@ void RunningAttempt::follow() {
   }
 }
 
-void RunningAttempt::stop_if_due() {
+void RunningAttempt::stop_if_due(catalog::Action action) {
   if (cause_ == StopCause::kNone) {
     const double used = job_.seconds_used + seconds();
     if (job_.wishes.seconds_max > 0 && used >= static_cast<double>(job_.wishes.seconds_max))
@@ -270,7 +277,8 @@ void RunningAttempt::stop_if_due() {
       cause_ = StopCause::kCostUsedUp;
     else if (steady_clock::now() - wishes_read_ > kWishesEvery) {
       host_.catalog.read([&](catalog::Database& database) {
-        if (catalog::queued_job(database, job_.run).cancel_wished) cause_ = StopCause::kCancelled;
+        stopped_ = catalog::why_no_job(catalog::person(database, job_.user), action);
+        if (!stopped_.empty() || catalog::queued_job(database, job_.run).cancel_wished) cause_ = StopCause::kCancelled;
       });
       wishes_read_ = steady_clock::now();
     }
@@ -310,6 +318,7 @@ AttemptEnd RunningAttempt::ended() {
   }
   AttemptEnd end{judge(status_, cause_, began(), redactor_->redacted(told_reason())),
                  status_.exit ? status_.exit->seconds : seconds()};
+  if (end.verdict.outcome == catalog::Outcome::kCancelled && !stopped_.empty()) end.verdict.reason = stopped_;
   // The clock by which it was stopped began a moment before the process's own.
   if (cause_ == StopCause::kTimeUsedUp)
     end.seconds = std::max(end.seconds, static_cast<double>(job_.wishes.seconds_max) - job_.seconds_used);
@@ -327,7 +336,7 @@ AttemptEnd RunningAttempt::ended() {
 std::optional<AttemptEnd> RunningAttempt::not_started() {
   if (begun_) {
     tell_waiting();
-    stop_if_due();
+    stop_if_due(catalog::Action::kBegin);
     return std::nullopt;
   }
   const bool cancelled = cause_ == StopCause::kCancelled;
@@ -347,12 +356,12 @@ std::optional<AttemptEnd> RunningAttempt::poll() {
       return not_started();
     case launch::AttemptState::kQueued:
       tell_waiting();
-      stop_if_due();
+      stop_if_due(catalog::Action::kBegin);
       return std::nullopt;
     case launch::AttemptState::kRunning:
       tell_running();
       follow();
-      stop_if_due();
+      stop_if_due(catalog::Action::kGoOn);
       return std::nullopt;
     case launch::AttemptState::kEnded:
     case launch::AttemptState::kLost:

@@ -12,6 +12,7 @@
 
 #include "linac/base/base/clock.h"
 #include "linac/base/base/redactor.h"
+#include "linac/control/catalog/may.h"
 #include "linac/control/catalog/queue.h"
 #include "linac/control/execution/attempt_verdict.h"
 #include "linac/control/execution/job_view.h"
@@ -41,6 +42,8 @@ struct AttemptSettings {
   /// The user's secrets of these names, as they are now; none: there are none.
   std::function<GivenSecrets(catalog::Database&, const std::string& user, const std::vector<std::string>& names)>
       secrets{};
+  /// Why jobs of this user may not go to this place (any longer); "" if they may. None: all may.
+  std::function<std::string(catalog::Database&, const std::string& user, const std::string& place)> why_not_there{};
   Sandboxes sandboxes;
   /// Whether another may begin now, e.g. because there is room for its files; none: always.
   std::function<bool()> may_begin{};
@@ -89,7 +92,7 @@ class RunningAttempt {
   void tell_log(int pieces_max);
   void follow();
   bool began() const;
-  void stop_if_due();
+  void stop_if_due(catalog::Action action);
   double seconds() const;
   /// Of all attempts, the last one `seconds` long.
   double cost(double seconds) const;
@@ -110,6 +113,7 @@ class RunningAttempt {
   LogCopy log_copy_;
   UseSampler sampler_;
   StopCause cause_ = StopCause::kNone;
+  std::string stopped_;  // of kCancelled: the reason, where nobody wished it
   bool begun_ = false, told_running_ = false;
   std::string told_waiting_;
   int refusals_ = 0;

@@ -13,6 +13,7 @@
 #include "linac/base/base/refusal.h"
 #include "linac/base/base/temporary_folder.h"
 #include "linac/control/catalog/curves.h"
+#include "linac/control/catalog/users.h"
 #include "linac/control/launch/accounts.h"
 #include "linac/control/launch/local_launcher.h"
 
@@ -125,6 +126,18 @@ TEST_F(SchedulerTest, TellsWhyAJobFailed) {
   const std::string crash = submit("kill -SEGV $$");
   ASSERT_TRUE(reaches(crash, RunState::kFailed));
   EXPECT_NE(run(crash).reason.find("signal 11"), std::string::npos) << run(crash).reason;
+}
+
+TEST_F(SchedulerTest, EndsTheJobsOfWhoIsDisabledAndHoldsThoseThatWait) {
+  catalog::User alice{.name = "alice"};
+  host_.catalog.write([&](catalog::Database& database) { catalog::create_user(database, alice); });
+  const std::string id = submit("touch " + path("up") + "; trap 'exit 75' TERM; while :; do sleep 0.05; done");
+  ASSERT_TRUE(appears(path("up")));
+  alice.disabled = true;
+  host_.catalog.write([&](catalog::Database& database) { catalog::change_user(database, alice); });
+  ASSERT_TRUE(reaches(id, RunState::kCancelled)) << run(id).reason;
+  EXPECT_EQ(run(id).reason, "its owner was disabled");
+  EXPECT_EQ(run(submit("true")).state, RunState::kPending);
 }
 
 TEST_F(SchedulerTest, JobsSeeTheirOwnGpusAndWaitForThem) {

@@ -161,6 +161,7 @@ Task<Caller> Authentication::identify(Method method, const std::map<std::string,
     if (secret.empty()) throw unknown("the Authorization header holds no token");
     caller = (co_await by_token(secret, from)).caller;
     caller.from = from;
+    caller.until_ms = caller.expires_ms;
     co_return caller;
   }
   const std::string name = session_name(headers);
@@ -172,6 +173,8 @@ Task<Caller> Authentication::identify(Method method, const std::map<std::string,
                   "[login] the request lacks its session's X-CSRF-Token; GET /api/v1/me tells it");
   caller = session->caller;
   caller.from = from;
+  caller.session = keyed_hash(name);
+  caller.until_ms = session->expires_ms;
   co_return caller;
 }
 
@@ -187,7 +190,9 @@ Task<Authentication::Login> Authentication::login(const std::string& secret, con
 }
 
 void Authentication::logout(const std::map<std::string, std::string>& headers) {
-  sessions_.end(session_name(headers));
+  const std::string name = session_name(headers), session = keyed_hash(name);
+  sessions_.end(name);
+  context_.hub.withdraw([&](const Pass& pass) { return pass.session == session; });
 }
 
 std::string Authentication::csrf(const std::map<std::string, std::string>& headers) {
@@ -197,17 +202,30 @@ std::string Authentication::csrf(const std::map<std::string, std::string>& heade
 
 void Authentication::forget(const std::string& user) {
   sessions_.end_all(user);
-  const std::lock_guard lock(mutex_);
-  ++forgotten_;
-  std::erase_if(known_, [&](const auto& item) { return item.second.caller.user == user; });
+  {
+    const std::lock_guard lock(mutex_);
+    ++forgotten_;
+    std::erase_if(known_, [&](const auto& item) { return item.second.caller.user == user; });
+  }
+  context_.hub.withdraw([&](const Pass& pass) { return pass.user == user; });
 }
 
 void Authentication::forget_token(const std::string& id) {
   sessions_.end_of_token(id);
-  const std::lock_guard lock(mutex_);
-  ++forgotten_;
-  proven_.erase(id);
-  std::erase_if(known_, [&](const auto& item) { return item.second.caller.token == id; });
+  {
+    const std::lock_guard lock(mutex_);
+    ++forgotten_;
+    proven_.erase(id);
+    std::erase_if(known_, [&](const auto& item) { return item.second.caller.token == id; });
+  }
+  context_.hub.withdraw([&](const Pass& pass) { return pass.token == id; });
+}
+
+bool Authentication::still_good(catalog::Database& database, const Caller& caller) {
+  if (!required_) return true;
+  if (!caller.session.empty() && !sessions_.lives(caller.session, now_ms())) return false;
+  const auto kept = catalog::token_in_force(database, caller.token);
+  return kept && caller_of(*kept).access == caller.access;
 }
 
 }  // namespace linac::service

@@ -45,6 +45,8 @@ class Authentication {
   void forget(const std::string& user);
   /// After a token was revoked: it and what began with it.
   void forget_token(const std::string& id);
+  /// Whether what he came with is still good, by the catalog and the sessions of now.
+  bool still_good(catalog::Database& database, const Caller& caller);
   bool required() const { return required_; }
 
   static constexpr int64_t kRememberedMs = 60'000;

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <shared_mutex>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "linac/base/base/clock.h"
 #include "linac/base/base/refusal.h"
@@ -20,7 +21,9 @@ using nlohmann::json;
 
 /// What all feeds of a hub have in common.
 struct Shared {
-  std::atomic<int64_t> subscribers = 0, withdrawals = 0;
+  std::atomic<int64_t> subscribers = 0;
+  std::mutex mutex{};
+  std::unordered_set<Subscription*> all{};  // of these
   std::atomic<bool> stopped = false;
 };
 
@@ -31,7 +34,7 @@ class Feed {
   explicit Feed(std::shared_ptr<Shared> shared) : shared_(std::move(shared)) {}
 
   bool stopped() const { return shared_->stopped; }
-  int64_t withdrawals() const { return shared_->withdrawals; }
+  Shared& shared() const { return *shared_; }
 
   void add(std::string_view event, const json& data) {
     const std::string text = data.dump(-1, ' ', false, json::error_handler_t::replace);
@@ -144,10 +147,17 @@ class Feed {
   std::shared_ptr<Shared> shared_;
 };
 
-Subscription::Subscription(std::shared_ptr<Feed> feed, int64_t after, std::optional<int64_t> withdrawals)
-    : feed_(std::move(feed)), next_(feed_->enter(after)), withdrawals_(withdrawals) {}
+Subscription::Subscription(std::shared_ptr<Feed> feed, int64_t after, Pass pass)
+    : feed_(std::move(feed)), next_(feed_->enter(after)), pass_(std::move(pass)) {
+  const std::lock_guard lock(feed_->shared().mutex);
+  feed_->shared().all.insert(this);
+}
 
 Subscription::~Subscription() {
+  {
+    const std::lock_guard lock(feed_->shared().mutex);
+    feed_->shared().all.erase(this);
+  }
   feed_->leave();
 }
 
@@ -161,7 +171,7 @@ void Subscription::wait(std::function<void()> wake) {
 }
 
 bool Subscription::ended() const {
-  return feed_->stopped() || (withdrawals_ && *withdrawals_ != feed_->withdrawals());
+  return feed_->stopped() || withdrawn_ || (pass_.until_ms != 0 && pass_.until_ms <= now_ms());
 }
 
 class Hub::Implementation {
@@ -193,8 +203,12 @@ class Hub::Implementation {
     changed_.notify_one();
   }
 
-  void withdraw() {
-    ++shared_->withdrawals;
+  void withdraw(const std::function<bool(const Pass&)>& is_over) {
+    {
+      const std::lock_guard all(shared_->mutex);
+      for (Subscription* const one : shared_->all)
+        if (is_over(one->pass())) one->end();
+    }
     std::unique_lock lock(mutex_);
     wake_all(lock);
   }
@@ -279,24 +293,19 @@ void Hub::publish_points(const std::string& run, std::span<const catalog::KeyedP
     implementation_->gathering(std::move(feed));
 }
 
-std::shared_ptr<Subscription> Hub::subscribe(const std::string& run, int64_t after,
-                                             std::optional<int64_t> withdrawals) {
+std::shared_ptr<Subscription> Hub::subscribe(const std::string& run, int64_t after, Pass pass) {
   if (subscribers() >= kSubscribersMax)
     throw Refusal(RefusalKind::kLimit,
                   fmt::format("[events] {} clients watch runs already; try later", kSubscribersMax));
-  return std::make_shared<Subscription>(implementation_->feed(run), after, withdrawals);
+  return std::make_shared<Subscription>(implementation_->feed(run), after, std::move(pass));
 }
 
 int64_t Hub::subscribers() const {
   return implementation_->shared_->subscribers;
 }
 
-void Hub::withdraw() {
-  implementation_->withdraw();
-}
-
-int64_t Hub::withdrawals() const {
-  return implementation_->shared_->withdrawals;
+void Hub::withdraw(const std::function<bool(const Pass&)>& is_over) {
+  implementation_->withdraw(is_over);
 }
 
 void Hub::stop() {

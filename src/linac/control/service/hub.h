@@ -25,22 +25,32 @@ namespace linac::service {
 
 class Feed;  // of one run
 
+/// What a client's stream stands on: it ends with any of these, and the client asks anew.
+struct Pass {
+  std::string user{}, token{}, session{};
+  bool of_another = false;  // he watches what is another's, and may because it is shared
+  int64_t until_ms = 0;     // of his token or session; 0: no end
+};
+
 /// One client's place in a run's news; for one coroutine.
 class Subscription : public http::EventSource {
  public:
-  Subscription(std::shared_ptr<Feed> feed, int64_t after, std::optional<int64_t> withdrawals);
+  Subscription(std::shared_ptr<Feed> feed, int64_t after, Pass pass);
   ~Subscription() override;
   Subscription(const Subscription&) = delete;
   Subscription& operator=(const Subscription&) = delete;
 
   std::vector<std::shared_ptr<const std::string>> take() override;
   void wait(std::function<void()> wake) override;
-  bool ended() const override;  // the hub has stopped, or something was withdrawn from this client's eyes
+  bool ended() const override;  // the hub has stopped, or the pass is no longer good
+  const Pass& pass() const { return pass_; }
+  void end() { withdrawn_ = true; }
 
  private:
   std::shared_ptr<Feed> feed_;
   int64_t next_;
-  const std::optional<int64_t> withdrawals_;
+  const Pass pass_;
+  std::atomic<bool> withdrawn_ = false;
 };
 
 class Hub : public execution::News {
@@ -59,13 +69,10 @@ class Hub : public execution::News {
   void listen(std::function<void(const std::string& run)> heard);
 
   /// `after`: number of the last event seen (Last-Event-ID), 0: from now on. kLimit beyond kSubscribersMax.
-  /// `withdrawals`: of a client who watches what is another's, as it was before he was let in: his stream ends with the
-  /// next withdrawal, and he asks anew.
-  std::shared_ptr<Subscription> subscribe(const std::string& run, int64_t after,
-                                          std::optional<int64_t> withdrawals = std::nullopt);
-  /// Something that others could read is private from now on.
-  void withdraw();
-  int64_t withdrawals() const;
+  /// Whether `pass` is good is looked at after it is here, so that no withdrawal comes in between.
+  std::shared_ptr<Subscription> subscribe(const std::string& run, int64_t after, Pass pass = {});
+  /// Ends the streams with such a pass: rights have changed. After the commit.
+  void withdraw(const std::function<bool(const Pass&)>& is_over);
   int64_t subscribers() const;
   /// Ends all streams.
   void stop();

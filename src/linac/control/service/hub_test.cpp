@@ -89,21 +89,23 @@ TEST(Hub, StoppingWakesEverybody) {
   EXPECT_TRUE(watcher->ended());
 }
 
-TEST(Hub, EndsTheStreamsOfOthersWhenSomethingIsWithdrawn) {
+TEST(Hub, EndsTheStreamsWhoseRightsHaveChanged) {
   Hub hub;
-  const int64_t before = hub.withdrawals();
-  const auto owner = hub.subscribe("r", 0), other = hub.subscribe("r", 0, before);
+  const auto owner = hub.subscribe("r", 0, {.user = "ann", .token = "t1"});
+  const auto other = hub.subscribe("r", 0, {.user = "bob", .of_another = true});
   std::atomic<int> woken = 0;
   other->wait([&] { ++woken; });
-  hub.withdraw();
+  hub.withdraw([](const Pass& pass) { return pass.of_another; });
   EXPECT_EQ(woken, 1);
   hub.publish("r", "state", {{"state", "RUNNING"}});
   EXPECT_TRUE(other->ended());
   EXPECT_TRUE(other->take().empty());
   EXPECT_FALSE(owner->ended());
   EXPECT_EQ(owner->take().size(), 1u);
-  EXPECT_TRUE(hub.subscribe("r", 0, before)->ended()) << "let in before, and too late now";
-  EXPECT_FALSE(hub.subscribe("r", 0, hub.withdrawals())->ended());
+  hub.withdraw([](const Pass& pass) { return pass.token == "t1"; });
+  EXPECT_TRUE(owner->ended());
+  EXPECT_TRUE(hub.subscribe("r", 0, {.until_ms = 1})->ended()) << "its token has ended";
+  EXPECT_FALSE(hub.subscribe("r", 0, {.user = "ann"})->ended());
 }
 
 }  // namespace

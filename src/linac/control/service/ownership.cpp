@@ -10,6 +10,7 @@
 #include "linac/base/base/safe_path.h"
 #include "linac/base/base/utf8.h"
 #include "linac/control/catalog/artifact_location.h"
+#include "linac/control/catalog/may.h"
 #include "linac/control/catalog/owners.h"
 #include "linac/control/catalog/users.h"
 #include "linac/control/service/catalog_access.h"
@@ -208,10 +209,10 @@ Task<void> Ownership::check(Request& request) {
   for (const Thing& thing : request.things) {
     if (viewer.all && thing.kind == kArtifactThing) continue;  // whose it is makes no difference, and takes a while
     const catalog::Audience audience = co_await audience_of(request, thing, true);
-    const std::string& owner = audience.owner;
-    if (owner == request.caller.user && !(owner.empty() && thing.kind != kUploadThing)) continue;
-    if (!viewer.all) refuse(request, thing, audience);
-    request.of_another = true;
+    const bool by_its_secret = thing.kind == kUploadThing && audience.owner == request.caller.user;
+    if (!by_its_secret && !may(catalog::person(viewer), catalog::Action::kChange, audience))
+      refuse(request, thing, audience);
+    if (!by_its_secret && audience.owner != request.caller.user) request.of_another = true;
   }
   for (const Thing& thing : request.reads) {
     if (viewer.all) break;

@@ -22,6 +22,7 @@
 #include "linac/base/base/descriptor.h"
 #include "linac/base/base/error.h"
 #include "linac/base/base/log.h"
+#include "linac/base/base/refusal.h"
 #include "linac/base/base/signals.h"
 #include "linac/base/base/sole_lock.h"
 #include "linac/control/catalog/experiments.h"
@@ -267,6 +268,17 @@ class Service::Implementation {
     };
     settings.account = [required = options.authentication](catalog::Database& database, const std::string& user) {
       return required ? catalog::user(database, user).account : launch::own_account();
+    };
+    settings.why_not_there = [this, admin = settings.is_admin](catalog::Database& database, const std::string& user,
+                                                               const std::string& place) -> std::string {
+      Caller owner;
+      owner.user = user, owner.access = admin(database, user) ? Access::kAdmin : Access::kMember;
+      try {
+        sites_.check(place, owner);
+        return "";
+      } catch (const Refusal& refusal) {
+        return refusal.what();
+      }
     };
     settings.secrets = [this](catalog::Database& database, const std::string& user,
                               const std::vector<std::string>& names) {

@@ -27,6 +27,12 @@ std::optional<Session> Sessions::find(const std::string& name, int64_t now_ms) {
   return found->second;
 }
 
+bool Sessions::lives(const std::string& hash, int64_t now_ms) {
+  const std::lock_guard lock(mutex_);
+  const auto found = sessions_.find(hash);
+  return found != sessions_.end() && found->second.expires_ms > now_ms;
+}
+
 void Sessions::end(const std::string& name) {
   const std::lock_guard lock(mutex_);
   sessions_.erase(keyed_hash(name));

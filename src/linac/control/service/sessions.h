@@ -23,6 +23,7 @@ class Sessions {
   /// The new session's name, for the cookie. `until_ms`: end of the token that it stands for, 0 for none.
   std::string begin(const Caller& caller, int64_t now_ms, int64_t until_ms);
   std::optional<Session> find(const std::string& name, int64_t now_ms);
+  bool lives(const std::string& hash, int64_t now_ms);  // by the keyed hash of its name
   void end(const std::string& name);
   void end_all(const std::string& user);
   void end_of_token(const std::string& token);  // those that began with it

@@ -40,6 +40,8 @@ struct Caller {
   std::string from;               // address
   std::string token;              // id of the token that he came with, or logged in with
   int64_t expires_ms = 0;         // end of that token; 0: none
+  std::string session;            // that he came with: its keyed hash; empty: none
+  int64_t until_ms = 0;           // end of what he came with, token or session; 0: none
 };
 
 enum class Method { kGet, kPost, kPut, kPatch, kDelete };

@@ -32,9 +32,18 @@ json answer_of(const catalog::ModelVersion& version) {
   return {{"model_version", mlflow::version_json(version)}};
 }
 
+void check_server(const std::string& source) {
+  if (catalog::is_asked_with_a_token(source))
+    throw Refusal(RefusalKind::kInvalid,
+                  fmt::format("[models] source '{}' is a server that MLflow's clients would send their tokens to; log "
+                              "the model as an artefact and give its URI",
+                              printable(source)));
+}
+
 /// The files of a version are fetched by whoever asks for it: a path of somebody's own machine would name other files
 /// there.
 void check_source(const std::string& source) {
+  check_server(source);
   const size_t colon = source.find(':');
   const std::string scheme = colon == std::string::npos ? "" : source.substr(0, colon);
   if (source.empty() || (scheme != "file" && scheme.size() > 1)) return;
@@ -70,6 +79,7 @@ std::string resolved(Database& database, const catalog::Viewer& viewer, std::str
     std::from_chars(name.data() + slash + 1, name.data() + name.size(), number);
     source = version_of(database, viewer, name.substr(0, slash), number).source;
   }
+  check_server(source);  // a service before took more
   return source;
 }
 

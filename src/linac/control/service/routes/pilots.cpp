@@ -19,7 +19,7 @@
 #include "linac/base/base/utf8.h"
 #include "linac/base/job/run_files.h"
 #include "linac/base/job/run_record.h"
-#include "linac/control/catalog/users.h"
+#include "linac/control/catalog/may.h"
 #include "linac/control/execution/record/run_places.h"
 #include "linac/control/execution/scheduler.h"
 #include "linac/control/http/files/disk_room.h"
@@ -97,8 +97,11 @@ std::string run_of(const std::string& label) {
   return label.substr(0, label.rfind('-'));
 }
 
-/// A question waits. Meanwhile its token may have ended, or its user have lost his rights.
+/// A question waits. Meanwhile its token may have ended, or its user, or the job's, have lost his rights.
 void check_again(Database& database, const Request& request, const launch::HandedWork& work) {
+  const catalog::QueuedJob job = catalog::queued_job(database, run_of(work.label));
+  if (const std::string why = why_no_job(catalog::person(database, job.user), catalog::Action::kBegin); !why.empty())
+    throw Refusal(RefusalKind::kState, fmt::format("[pilots] {} does not start: {}", job.run, why));
   if (request.caller.token.empty()) return;  // a service without users
   const auto kept = catalog::token_in_force(database, request.caller.token);
   if (!kept || !(work.own || caller_of(*kept).for_all))

@@ -31,7 +31,7 @@ constexpr Family kFamilies[] = {
     [](const Parts& p) { return run_routes(p.context); },
     [](const Parts& p) { return visibility_routes(p.context); },
     [](const Parts& p) { return curve_routes(p.context); },
-    [](const Parts& p) { return event_routes(p.context); },
+    [](const Parts& p) { return event_routes(p.context, p.authentication); },
     [](const Parts&) { return ui_routes(); },
     [](const Parts& p) { return job_routes(p.context, p.scheduler, p.sites); },
     [](const Parts& p) { return pilot_routes(p.context, p.scheduler, p.pilots); },

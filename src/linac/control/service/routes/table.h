@@ -61,7 +61,7 @@ std::vector<Route> visibility_routes(Context& context);
 Handler withdrawing(Context& context, Handler handler);
 std::vector<Route> curve_routes(Context& context);
 std::vector<Route> study_routes(Context& context, Desks& desks);
-std::vector<Route> event_routes(Context& context);
+std::vector<Route> event_routes(Context& context, Authentication& authentication);
 
 // The queue: submitting, looking, cancelling, resuming, and the logs and folders of what runs
 std::vector<Route> job_routes(Context& context, execution::Scheduler& scheduler, const DeclaredSites& sites);

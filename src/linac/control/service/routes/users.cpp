@@ -71,18 +71,29 @@ void keep_an_admin(Database& database) {
   throw Refusal(RefusalKind::kState, "[users] this is the last admin; make another one first");
 }
 
+/// "ann: role member -> viewer, disabled false -> true"
+std::string told_change(const catalog::User& before, const catalog::User& after) {
+  const json was = user_json(before), is = user_json(after);
+  std::string told;
+  for (const auto& [field, value] : is.items())
+    if (was[field] != value)
+      told += fmt::format("{} {} {} -> {}", told.empty() ? "" : ",", field, was[field].dump(), value.dump());
+  return fmt::format("{}:{}", after.name, told.empty() ? " as it was" : told);
+}
+
 Handler change_user(Context& context, Authentication& authentication) {
   return [&context, &authentication](Request& request) -> Task<Response> {
     const std::string name = request.variable("name");
     const json answer = co_await writing(context, [&](Database& database) {
-      catalog::User user = catalog::user(database, name);
+      const catalog::User before = catalog::user(database, name);
+      catalog::User user = before;
       if (request.has("role")) user.role = catalog::role(request.text("role"));
       if (request.has("account")) user.account = request.text("account");
       if (request.has("disabled")) user.disabled = request.flag("disabled");
       read_quota(request, user.quota);
       catalog::change_user(database, user);
       keep_an_admin(database);
-      put_into_audit(database, request, "user.change", name);
+      put_into_audit(database, request, "user.change", told_change(before, user));
       return user_json(user);
     });
     authentication.forget(name);

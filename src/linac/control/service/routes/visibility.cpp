@@ -32,7 +32,7 @@ json changed_model(Database& database, Request& request) {
 Handler withdrawing(Context& context, Handler handler) {
   return [&context, handler = std::move(handler)](Request& request) -> Task<Response> {
     Response response = co_await handler(request);
-    context.hub.withdraw();
+    context.hub.withdraw([](const Pass& pass) { return pass.of_another; });
     co_return std::move(response);
   };
 }

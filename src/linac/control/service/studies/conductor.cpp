@@ -204,7 +204,7 @@ Task<int64_t> Conductor::look_after_jobs(Standing& standing, Piece& piece) {
     }
     if (job.ending == StudyEnding::kStopped && job.state != catalog::RunState::kSucceeded) {
       if (standing.over) continue;  // until the study is submitted again
-      if (co_await resume(standing, job)) {
+      if (co_await resume(standing, job) != Submitted::kNo) {
         ++under_way;
         continue;
       }
@@ -285,16 +285,19 @@ void Conductor::changed(const std::vector<std::string>& runs) {
   }
 }
 
-Task<bool> Conductor::resume(const Standing& standing, const StudyJob& job) {
-  bool resumed = false;
+Task<Conductor::Submitted> Conductor::resume(const Standing& standing, const StudyJob& job) {
+  Submitted resumed = Submitted::kNo;
   try {
     co_await writing(context_,
                      [&](Database& database) { catalog::resume_study_job(database, standing.number(), job); });
-    resumed = true;
+    resumed = Submitted::kYes;
   } catch (const Refusal& refusal) {  // it has used up its time, say
-    log::info(fmt::format("[studies] {}: trial {} does not go on: {}", standing.name, job.trial, refusal.what()));
+    if (refusal.kind() == RefusalKind::kLimit)
+      resumed = Submitted::kWaits;
+    else
+      log::info(fmt::format("[studies] {}: trial {} does not go on: {}", standing.name, job.trial, refusal.what()));
   }
-  if (resumed) changed({job.run});
+  if (resumed == Submitted::kYes) changed({job.run});
   co_return resumed;
 }
 

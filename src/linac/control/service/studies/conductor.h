@@ -73,9 +73,9 @@ class Conductor {
   Task<void> prune(const Standing& standing, const catalog::StudyJob& job, const std::string& why);
   Task<void> finish(Standing& standing, const catalog::StudyJob& job, Piece& piece);
   /// Whether it goes on.
-  Task<bool> resume(const Standing& standing, const catalog::StudyJob& job);
   Task<std::optional<tune::Trial>> ask(const Standing& standing);
   enum class Submitted { kYes, kWaits, kNo };
+  Task<Submitted> resume(const Standing& standing, const catalog::StudyJob& job);
   Task<Submitted> submit(Standing& standing, const tune::Trial& trial);
   Task<bool> tell(const Standing& standing, int64_t trial,
                   const std::function<std::optional<study::TrialEnd>(const study::Ledger&)>& end);

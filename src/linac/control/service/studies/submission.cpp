@@ -6,7 +6,7 @@
 
 #include "linac/base/base/error.h"
 #include "linac/base/base/refusal.h"
-#include "linac/control/catalog/users.h"
+#include "linac/control/catalog/may.h"
 #include "linac/control/service/studies/trials.h"
 
 namespace linac::service {
@@ -87,12 +87,12 @@ void check_owner(Database& database, const execution::Scheduler& scheduler, cons
   Caller caller;
   caller.user = user, caller.account = account, caller.access = admin ? Access::kAdmin : Access::kMember;
   sites.check(wishes.wishes.place, caller);
-  for (const catalog::User& known : catalog::users(database))
-    if (known.name == user && (known.disabled || known.role < catalog::Role::kMember))
-      throw Refusal(RefusalKind::kDenied,
-                    fmt::format("[studies] '{}' may not submit jobs any longer; an admin lets him, and then it is "
-                                "submitted again",
-                                user));
+  const catalog::Person owner = catalog::person(database, user);
+  if (!may(owner, catalog::Action::kBegin, {user, false}))
+    throw Refusal(RefusalKind::kDenied,
+                  fmt::format("[studies] '{}' may not submit jobs any longer; an admin lets him, and then it is "
+                              "submitted again",
+                              user));
   if (wishes.wishes.place != catalog::kOwnHost) return;
   if (const std::string why = execution::why_not_trusted(database, user, account, settings); !why.empty())
     throw Refusal(RefusalKind::kDenied, "[submit] " + why);
