@@ -143,7 +143,7 @@ def places_of_artifacts_lead_nowhere_else(service, admin, member, folder) -> Non
 
 
 def locations_of_an_older_database_lead_nowhere_else(service, admin, member, folder) -> None:
-    """What was written before it was looked at: the run's files lie beside its log."""
+    """What was written before it was looked at, here as if MLflow's client was to ask a host: the run's files lie where the service has its own."""
     import sqlite3
     status, answer = member.ask("POST", "/api/2.0/mlflow/experiments/create", {"name": "older"})
     assert status == 200, answer
@@ -154,7 +154,7 @@ def locations_of_an_older_database_lead_nowhere_else(service, admin, member, fol
     run = member.submit(plug_in(folder, "older", "print('ran')"), experiment="older")
     member.ended(run)
     assert "ran" in member.log(run), member.log(run)
-    assert not outside.exists() and (service.folder / "runs" / run / "outputs").is_dir()
+    assert not outside.exists() and (service.folder / "artifacts" / answer["experiment_id"] / run / "artifacts").is_dir()
 
 
 def what_lies_in_a_folder_of_an_attempt_is_not_started(service, admin, member, folder) -> None:
