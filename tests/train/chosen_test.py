@@ -65,6 +65,19 @@ def restored(root: pathlib.Path) -> None:
     check(figures(run)[0] == figures(f"{run}@epoch={best}")[0], "these are the weights")
 
 
+def lost(root: pathlib.Path) -> None:
+    """The epoch that is to be handed over is the first one, and nobody has it any more."""
+    run = root / "lost"
+    settings = JOB | {"checkpoint.keep": 1, "train.early_stopping": "{monitor: loss, mode: max, patience: 9, restore_best: true}"}
+    runs.run(run, settings)
+    handed_over = lambda: json.loads((run / "run.json").read_text())["handed_over_epoch"]
+    check(handed_over() == 1, "the epoch of the largest loss is handed over")
+    for file in [*(run / "checkpoints").glob("[br]est*.safetensors")]:
+        file.unlink()
+    said = runs.run(run, settings, "--resume")
+    check("the last epoch is handed over in its place" in said and handed_over() == 4, "where it is lost the last one is, which is said")
+
+
 def same_data(root: pathlib.Path) -> None:
     mine = root / "mine.parquet"
     shutil.copy(runs.ROOT / "data" / "topology-train.parquet", mine)
@@ -90,6 +103,7 @@ def main() -> None:
         root = pathlib.Path(folder)
         states(root)
         restored(root)
+        lost(root)
         same_data(root)
 
 

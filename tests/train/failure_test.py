@@ -250,6 +250,16 @@ def bare(root: pathlib.Path) -> None:
     check(done.returncode == 0 and list(root.glob("tmp/linac-cache-*/tables")), f"no home: the cache is below TMPDIR: {done.stderr.strip()[-200:]}")
 
 
+def removed(root: pathlib.Path) -> None:
+    """The run's folder goes under it: nothing is made anew there that looks like a run."""
+    out = root / "removed"
+    process = runs.start(out, {**TINY, "train.epochs": 4000}, "--workers", "1")
+    runs.wait_for_steps(out, process, 4)
+    out.rename(root / "removed-away")
+    check(process.wait(timeout=60) == 4, "a run whose folder was removed ends with 4")
+    check(not (out / "checkpoints").exists() and not (out / "run.json").exists(), "and leaves no half of a run in its place")
+
+
 def leaving(root: pathlib.Path) -> None:
     """A machine is taken away, that of the writer: its worker leaves and the others go on. Then another: too few would be left, so all stop."""
     settings = {**CLASSIFIER, "train.epochs": 15, "distribution.on_sigterm": "leave", "distribution.workers_min": 2}
@@ -288,6 +298,7 @@ def main() -> None:
         lost_worker(root)
         refused(root)
         ended_early(root)
+        removed(root)
         leaving(root)
         bare(root)
 

@@ -41,7 +41,7 @@ Tried one_step(const train::Loop& loop, double learning_rate, const train::Phase
   loop.steps->seek(state);
   const auto begin = train::PhaseClock::now();
   const double waited = clock[train::TimePhase::kInput].wall;
-  tried.result = loop.steps->step(state, learning_rate, train::StopWish::kNone, [] {});
+  tried.result = loop.steps->step(state, learning_rate, train::StepWish::kNone, [] {});
   tried.seconds = train::PhaseClock::now().wall - begin.wall - (clock[train::TimePhase::kInput].wall - waited);
   tried.replica_gib = std::max(0.0, peak_rss_mib() / 1024 - tried.base_gib);
   if (tried.result.health == train::Health::kGood) return tried;

@@ -52,7 +52,8 @@ TEST_P(QueueTest, ByPriorityThenAge) {
 }
 
 TEST_P(QueueTest, JobsOfWhoMayNoLongerSubmitWait) {
-  User kim{.name = "kim"};
+  User kim;
+  kim.name = "kim";
   create_user(db(), kim);
   add("a");
   kim.disabled = true;
@@ -70,7 +71,8 @@ TEST_P(QueueTest, JobsOfWhoMayNoLongerSubmitWait) {
 }
 
 TEST_P(QueueTest, AResumeCountsAgainstTheQuota) {
-  User kim{.name = "kim"};
+  User kim;
+  kim.name = "kim";
   kim.quota.jobs_max = 1;
   create_user(db(), kim);
   const std::string first = add("first");

@@ -129,7 +129,8 @@ TEST_F(SchedulerTest, TellsWhyAJobFailed) {
 }
 
 TEST_F(SchedulerTest, EndsTheJobsOfWhoIsDisabledAndHoldsThoseThatWait) {
-  catalog::User alice{.name = "alice"};
+  catalog::User alice;
+  alice.name = "alice";
   host_.catalog.write([&](catalog::Database& database) { catalog::create_user(database, alice); });
   const std::string id = submit("touch " + path("up") + "; trap 'exit 75' TERM; while :; do sleep 0.05; done");
   ASSERT_TRUE(appears(path("up")));

@@ -20,6 +20,7 @@
 #include "linac/train/train/record/account.h"
 #include "linac/train/train/record/record_keeper.h"
 #include "linac/train/train/schedule.h"
+#include "linac/train/train/state/same_state.h"
 #include "linac/train/train/state/share_state.h"
 
 namespace linac::train {
@@ -209,6 +210,7 @@ class Trainer {
     remember_networks();
     const double begun = clock_[TimePhase::kCompute].wall;
     wish_ = wish_of(stop_signal());
+    if (wish_ == StepWish::kNone && record_->due_by_time()) wish_ = StepWish::kSave;
     const StepResult result = loop_.steps->step(state_, rate, wish_, [&] { arrive(behind); });
     if (result.health != Health::kGood) {
       collapse(result);
@@ -225,14 +227,15 @@ class Trainer {
         result.stop_requested || (result.leaving > 0 && group_.size() - result.leaving < job_.distribution.workers_min);
     some_leave_ = result.leaving > 0;
     next_view_wanted_ = result.next_view_wanted;
+    save_wanted_ = result.save_wanted;
     last_step_ = {state_.epoch, state_.step, state_.global_step, loop_.words->reported(result.losses), rate};
     record_->step(*last_step_);
     return true;
   }
 
-  StopWish wish_of(int signal) const {
-    if (signal == 0) return StopWish::kNone;
-    return signal == SIGTERM && job_.distribution.on_sigterm == "leave" ? StopWish::kLeave : StopWish::kStop;
+  StepWish wish_of(int signal) const {
+    if (signal == 0) return StepWish::kNone;
+    return signal == SIGTERM && job_.distribution.on_sigterm == "leave" ? StepWish::kLeave : StepWish::kStop;
   }
 
   // What this worker's times are. The pace is smoothed: a step may be slow by chance.
@@ -245,10 +248,21 @@ class Trainer {
     group_.tell(pace_s_, job::to_text(account_of(clock_, group_.traffic())));
   }
 
+  // The state of a step that counts. Who loses the others at this moment saves it all the same.
+  void save() {
+    try {
+      need_same_state(group_, state_);
+    } catch (const Error& error) {
+      if (error.code() == ErrorCode::kPeerLost) record_->save(state_);
+      throw;
+    }
+    record_->save(state_);
+  }
+
   void after_step() {
     record_->check();
     if (stop_requested_) {
-      record_->save(state_);
+      save();
       record_->wait();
       group_.barrier();
       throw Error(ErrorCode::kPreempted,
@@ -258,10 +272,10 @@ class Trainer {
     }
     const bool by_steps = job_.checkpoint.every_steps > 0 && state_.global_step % job_.checkpoint.every_steps == 0;
     if (by_steps) keep_good();
-    if (by_steps || record_->due_by_time()) record_->save(state_);
-    if (some_leave_ && wish_ == StopWish::kLeave) record_->wait();  // whoever takes the record over finds it whole
+    if (by_steps || save_wanted_) save();
+    if (some_leave_ && wish_ == StepWish::kLeave) record_->wait();  // whoever takes the record over finds it whole
     if (next_view_wanted_ || some_leave_) group_.barrier();         // nobody is to be called away before it has arrived
-    if (some_leave_ && wish_ == StopWish::kLeave) {
+    if (some_leave_ && wish_ == StepWish::kLeave) {
       leaves_ = true;
       throw Error(ErrorCode::kPreempted,
                   fmt::format("[train] left the run after step {}, as SIGTERM asks (distribution.on_sigterm = leave); "
@@ -278,6 +292,7 @@ class Trainer {
     for (auto& [name, value] : record.train)
       value /= static_cast<double>(loop_.words->steps_with(name, state_.epoch, steps_per_epoch_));
     record.train = loop_.words->reported(std::move(record.train));
+    need_same_state(group_, state_);
     std::optional<TestResult> tested;
     if (loop_.data->test_events() > 0) {
       record_->announce_test(state_);
@@ -396,9 +411,9 @@ class Trainer {
   Clock::time_point left_at_ = Clock::now();
   std::string left_because_;         // the last view
   double pace_s_ = 0;                // wall seconds of computing a replica of a step
-  StopWish wish_ = StopWish::kNone;  // in the last step
+  StepWish wish_ = StepWish::kNone;  // in the last step
   bool half_changed_ = false, stop_requested_ = false, some_leave_ = false, leaves_ = false, next_view_wanted_ = false,
-       took_part_ = false;
+       save_wanted_ = false, took_part_ = false;
 };
 
 }  // namespace

@@ -69,7 +69,7 @@ bool update_once(ReplicaUpdate& update, TrainState& state) {
         made.judge();
         return made;
       },
-      StopWish::kNone, result);
+      StepWish::kNone, result);
 }
 
 using Values = ExchangeState::Values;

@@ -22,6 +22,7 @@ void Message::fill(const models::Contribution& contribution, bool gradient_told,
   flag(kBrokenReplicas) = contribution.finite ? 0 : 1;
   flag(kStopWanted) = wishes.stop ? 1 : 0;
   flag(kLeaving) = wishes.leave ? 1 : 0;
+  flag(kSaveWanted) = wishes.save ? 1 : 0;
   flag(kNextViewWanted) = wishes.next_view ? 1 : 0;
 }
 

@@ -15,11 +15,12 @@ namespace linac::train {
 struct Wishes {
   bool stop = false;       // that all stop
   bool leave = false;      // to leave the others
+  bool save = false;       // that a checkpoint is written
   bool next_view = false;  // newcomers wait, or replicas are to move
 };
 
 struct Message {
-  enum Flag : size_t { kEmptyReplicas, kBrokenReplicas, kStopWanted, kLeaving, kNextViewWanted, kFlags };
+  enum Flag : size_t { kEmptyReplicas, kBrokenReplicas, kStopWanted, kLeaving, kSaveWanted, kNextViewWanted, kFlags };
 
   Message(const graph::Parameters& parameters, size_t losses);
 

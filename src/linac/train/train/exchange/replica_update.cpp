@@ -44,15 +44,17 @@ void ReplicaUpdate::sum_chunks(int64_t chunks, const std::function<AlignedFloats
 }
 
 bool ReplicaUpdate::run(const std::string& prefix, const std::vector<std::string>& losses, TrainState& state,
-                        size_t number, double learning_rate, const ReplicaFunction& compute, StopWish wish,
+                        size_t number, double learning_rate, const ReplicaFunction& compute, StepWish wish,
                         StepResult& result, const SideWork& side, const std::function<void()>& before_change) {
   Network& network = state.networks[number];
   std::vector<Message> messages(owned().size(), Message(network.parameters, losses.size()));
   Message total(network.parameters, losses.size());
   const std::vector<Bucket> buckets = exchange_->cut(network.parameters, total);
   ReplicaProgress progress(network.parameters.trainable_layout, buckets, messages.size(), side.tasks);
-  const Wishes wishes{
-      .stop = wish == StopWish::kStop, .leave = wish == StopWish::kLeave, .next_view = group_.wants_next_view()};
+  const Wishes wishes{.stop = wish == StepWish::kStop,
+                      .leave = wish == StepWish::kLeave,
+                      .save = wish == StepWish::kSave,
+                      .next_view = group_.wants_next_view()};
   const PhaseClock::Seconds begin = PhaseClock::now();
   if (devices_) devices_->begin(state, number);
   compute_.begin(compute, side, wishes, messages, progress);

@@ -40,7 +40,7 @@ class ReplicaUpdate {
   /// with `prefix` they are the names in `result`. False (and why, in `result`) if the network was left as it was.
   /// `before_change` is called when nothing but the change itself is left; what it throws leaves the network as it was.
   bool run(const std::string& prefix, const std::vector<std::string>& losses, TrainState& state, size_t network,
-           double learning_rate, const ReplicaFunction& compute, StopWish wish, StepResult& result,
+           double learning_rate, const ReplicaFunction& compute, StepWish wish, StepResult& result,
            const SideWork& side = {}, const std::function<void()>& before_change = {});
 
   /// Of such an update of state.networks[network] with as many losses.

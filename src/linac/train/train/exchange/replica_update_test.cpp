@@ -83,7 +83,7 @@ TEST(ReplicaUpdate, AppliesTheSumOnEveryWorker) {
                                [&](size_t i, const graph::GradientReady& ready) {
                                  return contribution(layout, update.owned()[i], tells ? ready : graph::GradientReady{});
                                },
-                               group->rank() == 1 ? StopWish::kStop : StopWish::kLeave, result,
+                               group->rank() == 1 ? StepWish::kStop : StepWish::kLeave, result,
                                {.tasks = 1, .run = [&](size_t) { ++beside; }}));
         const graph::Parameters& after = state.networks[0].parameters;
         EXPECT_EQ(after.trainable[0], -0.5F * (1 + 2 + 3));
@@ -114,7 +114,7 @@ TEST(ReplicaUpdate, ABrokenReplicaLeavesTheNetworkAsItWas) {
         made.finite = i != 1;
         return made;
       },
-      StopWish::kNone, result));
+      StepWish::kNone, result));
   EXPECT_EQ(result.health, Health::kNotFinite);
   EXPECT_EQ(result.where, "p on 1 of 3 replicas");
   EXPECT_EQ(state.networks[0].parameters.trainable[0], 0);
@@ -145,7 +145,7 @@ TEST(ReplicaUpdate, ABrokenDeviceEndsTheUpdateWithItsName) {
         [&](size_t i, const graph::GradientReady& ready) {
           return contribution(state.networks[0].parameters.trainable_layout, static_cast<int>(i), ready);
         },
-        StopWish::kNone, result);
+        StepWish::kNone, result);
     FAIL() << "no error";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::kEnvironment);
@@ -174,7 +174,7 @@ TEST(ReplicaUpdate, WeightsOfAnUpdateLieOnTheReplicasDevice) {
           EXPECT_EQ(values, std::vector<float>(parameters.trainable.begin(), parameters.trainable.end()));
           return contribution(parameters.trainable_layout, static_cast<int>(i), ready);
         },
-        StopWish::kNone, result);
+        StepWish::kNone, result);
   }
   EXPECT_EQ(graph::current_place().copies.size(), 0u);
 }
@@ -190,7 +190,7 @@ TEST(ReplicaUpdate, TellsWhatTravels) {
     EXPECT_EQ(outline.parts[0].begin, 0u);
     EXPECT_EQ(outline.parts[0].bytes, (exchange == "bf16" ? 2 : 4) * (kLarge + kSmall));
     EXPECT_EQ(outline.parts[1].begin, static_cast<size_t>(kLarge + kSmall)) << "behind the gradient";
-    EXPECT_EQ(outline.parts[1].bytes, 4 * (kSmall + 2 + 5)) << "statistics, losses and flags, never rounded";
+    EXPECT_EQ(outline.parts[1].bytes, 4 * (kSmall + 2 + 6)) << "statistics, losses and flags, never rounded";
   }
 }
 

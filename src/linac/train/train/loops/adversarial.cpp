@@ -103,7 +103,7 @@ Contribution AdversarialLoop::on_real(const TrainState& state, const Ahead& step
                                    Phase::kRealDiscriminator, options(step.keys[i], ready));
 }
 
-StepResult AdversarialLoop::step(TrainState& state, double learning_rate, StopWish wish, const Arrive&) {
+StepResult AdversarialLoop::step(TrainState& state, double learning_rate, StepWish wish, const Arrive&) {
   const Ahead now = ahead_ ? *std::exchange(ahead_, std::nullopt) : read_ahead(state, 0);
   place_ = now.place;
   StepResult result;

@@ -39,7 +39,7 @@ class AdversarialLoop : public LoopSteps, public LoopData, public LoopWords {
   std::optional<InputPlace> input_place() const override { return place_; }
   /// Losses "d_real/...", "d_fake/..." and "g/...", the last a mean of the two generator updates; none of it in the
   /// steps of train.discriminator_first.
-  StepResult step(TrainState& state, double learning_rate, StopWish wish, const Arrive& arrive) override;
+  StepResult step(TrainState& state, double learning_rate, StepWish wish, const Arrive& arrive) override;
   std::vector<UpdateOutline> updates(const TrainState& state, int replicas) const override;
   /// See Evaluation. No loss of the generator before it learns: of an opponent that still knows little it would be the
   /// best of all epochs.

@@ -165,7 +165,7 @@ chain::TrainingRows ChainLoop::rows(const cell_chain::Tables& tables, const data
   return rows;
 }
 
-StepResult ChainLoop::step(TrainState& state, double learning_rate, StopWish wish, const Arrive& arrive) {
+StepResult ChainLoop::step(TrainState& state, double learning_rate, StepWish wish, const Arrive& arrive) {
   std::vector<data::SampleBatch> batches;
   {
     const PhaseClock::Scope time(clock_, TimePhase::kInput);

@@ -37,7 +37,7 @@ class ChainLoop : public LoopSteps, public LoopData, public LoopWords {
   void seek(const TrainState& state) override;
   bool changes_at_once() const override { return true; }
   /// Losses as model/models/cell_chain/cell_chain.h names them.
-  StepResult step(TrainState& state, double learning_rate, StopWish wish, const Arrive& arrive) override;
+  StepResult step(TrainState& state, double learning_rate, StepWish wish, const Arrive& arrive) override;
   std::vector<UpdateOutline> updates(const TrainState& state, int replicas) const override;
   /// The same losses on the test showers, always with the same random numbers; figures of showers that are drawn at
   /// their energies and angles.

@@ -89,7 +89,7 @@ TrainState CustomLoop::initial_state() const {
   return state;
 }
 
-StepResult CustomLoop::step(TrainState& state, double learning_rate, StopWish wish, const Arrive&) {
+StepResult CustomLoop::step(TrainState& state, double learning_rate, StepWish wish, const Arrive&) {
   std::vector<data::TableBatch> batches;
   {
     const PhaseClock::Scope time(clock_, TimePhase::kInput);

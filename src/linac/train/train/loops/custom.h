@@ -33,7 +33,7 @@ class CustomLoop : public LoopSteps, public LoopData, public LoopWords {
     input_.seek(state, update_.owned());
   }
   /// Losses "UPDATE/LOSS"; of an update that comes several times the mean.
-  StepResult step(TrainState& state, double learning_rate, StopWish wish, const Arrive& arrive) override;
+  StepResult step(TrainState& state, double learning_rate, StepWish wish, const Arrive& arrive) override;
   std::vector<UpdateOutline> updates(const TrainState& state, int replicas) const override;
   /// The plug-in's measures.
   TestResult test(const TrainState& state, Figures figures) override;

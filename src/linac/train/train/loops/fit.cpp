@@ -153,7 +153,7 @@ StepResult::Cause FitLoop::cause_of(const TrainState& state, const std::vector<d
           .advice = told["advice"]};
 }
 
-StepResult FitLoop::step(TrainState& state, double learning_rate, StopWish wish, const Arrive& arrive) {
+StepResult FitLoop::step(TrainState& state, double learning_rate, StepWish wish, const Arrive& arrive) {
   std::vector<data::TableBatch> batches;
   {
     const PhaseClock::Scope time(clock_, TimePhase::kInput);

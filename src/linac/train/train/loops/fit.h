@@ -42,7 +42,7 @@ class FitLoop : public LoopSteps, public LoopData, public LoopWords {
   void seek(const TrainState& state) override;
   /// Measures "loss", "accuracy", ... (model/models/supervised.h).
   bool changes_at_once() const override { return true; }
-  StepResult step(TrainState& state, double learning_rate, StopWish wish, const Arrive& arrive) override;
+  StepResult step(TrainState& state, double learning_rate, StepWish wish, const Arrive& arrive) override;
   std::vector<UpdateOutline> updates(const TrainState& state, int replicas) const override;
   /// The same measures in inference, and the outputs' metrics over all scores, as "auc": the mean over the classes of
   /// each one's against the rest.

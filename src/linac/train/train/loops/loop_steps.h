@@ -18,8 +18,9 @@ namespace linac::train {
 /// Why a step was not (wholly) applied. All workers see the same.
 enum class Health { kGood, kNotFinite, kEmpty };
 
-/// What a signal asked of this worker: to leave the others, or that all stop.
-enum class StopWish { kNone, kLeave, kStop };
+/// What this worker asks beside a step: a checkpoint of all that keep the record, by the clock; or what a signal asked
+/// of it: to leave the others, or that all stop.
+enum class StepWish { kNone, kSave, kLeave, kStop };
 
 struct StepResult {
   Health health = Health::kGood;
@@ -31,6 +32,7 @@ struct StepResult {
   Measures losses;
   bool stop_requested = false;    // some worker wishes that all stop
   int leaving = 0;                // workers that wish to leave
+  bool save_wanted = false;       // after this step: a checkpoint is due by the clock
   bool next_view_wanted = false;  // after this step: newcomers wait, or replicas are to move
 };
 
@@ -75,7 +77,7 @@ class LoopSteps {
   virtual bool changes_at_once() const { return false; }
   using Arrive = std::function<void()>;
   /// Collective. Changes the state's networks, not its position.
-  virtual StepResult step(TrainState& state, double learning_rate, StopWish wish, const Arrive& arrive) = 0;
+  virtual StepResult step(TrainState& state, double learning_rate, StepWish wish, const Arrive& arrive) = 0;
   /// The updates of a step in their order, on a worker that carries `replicas` of them.
   virtual std::vector<UpdateOutline> updates(const TrainState& state, int replicas) const = 0;
   /// Collective, with test data only: what the epoch is judged by.

@@ -344,7 +344,7 @@ void RecordKeeper::rolled_back(const TrainState& state, const std::string& what,
 
 bool RecordKeeper::due_by_time() const {
   const double minutes = std::chrono::duration<double>(Clock::now() - last_save_).count() / 60;
-  return job_.checkpoint.every_minutes > 0 && minutes >= job_.checkpoint.every_minutes;
+  return writes() && job_.checkpoint.every_minutes > 0 && minutes >= job_.checkpoint.every_minutes;
 }
 
 // Of a checkpoint.
@@ -354,8 +354,18 @@ nlohmann::json RecordKeeper::notes() const {
   return notes;
 }
 
+// Where it was removed a checkpoint would make it anew, with a record that begins in its midst.
+void RecordKeeper::need_folder(const TrainState& state) const {
+  if (folder_->holds_run()) return;
+  throw environment_error(fmt::format(
+      "[run] {}: job.yaml is not there any more: the folder was removed under the run, or its disk is gone. What was "
+      "recorded there until step {} is lost unless it comes back; start the run again with another --out",
+      settings_.name.empty() ? settings_.folder.string() : settings_.name, state.global_step));
+}
+
 void RecordKeeper::save(const TrainState& state, bool best) {
   if (!writes()) return;
+  need_folder(state);
   const PhaseClock::Scope time(clock_, TimePhase::kCheckpoint);
   const bool hands_over = is_at_epoch(state) && restored(state) == state.history.back().epoch &&
                           !restores_best(job_, loop_.words->loss_name());
@@ -397,12 +407,14 @@ void RecordKeeper::finish(const TrainState& state, const std::vector<job::Worker
 }
 
 void RecordKeeper::close(const TrainState& state, const std::vector<job::WorkerAccount>& workers) {
+  need_folder(state);
   // A run cut short by max_steps ends between two checkpoints.
   if (saved_step_ != state.global_step) save(state);
   wait();
   show_drawn();
-  reporter_->finish(state, handed_over(state), workers);
-  if (tells()) tell_of_early_stop(state);
+  const TrainState final = handed_over(state);
+  reporter_->finish(state, final, workers);
+  if (tells()) tell_of_early_stop(state, final.epoch);
 }
 
 void RecordKeeper::failed(const TrainState& state, const Error& error) {
@@ -420,38 +432,44 @@ std::optional<int64_t> RecordKeeper::restored(const TrainState& state) const {
   return handed_over_epoch(job_.train.early_stopping, state.history, loop_.words->loss_name());
 }
 
-// The best epoch's networks if the job wants them, else the last ones.
+// The best epoch's networks if the job wants them, else the last ones; these as well where the best are lost, which no
+// later start could mend.
 TrainState RecordKeeper::handed_over(const TrainState& state) {
-  TrainState last = state;
   const auto epoch = restored(state);
-  if (!epoch) return last;
+  if (!epoch) return state;
   const auto record = std::ranges::find(state.history, *epoch, &EpochRecord::epoch);
   const std::filesystem::path folder = writer_->store().folder();
   const std::filesystem::path file = restores_best(job_, loop_.words->loss_name())
                                          ? trained::best_checkpoint(folder)
                                          : trained::restored_checkpoint(folder);
-  decode(read_file(file), file.string(), last);
-  if (record == state.history.end() || !is_at_epoch(last) || !same_epoch(last.history.back(), *record)) {
-    throw data_error(fmt::format(
-        "[train] {}: of epoch {}, and the best in {} is epoch {}, which is lost; --resume with "
-        "train.early_stopping.restore_best=false hands over the last epoch, a new run with another --out the best",
-        file.string(), last.history.empty() ? 0 : last.history.back().epoch + 1, job_.train.early_stopping.monitor,
-        *epoch + 1));
+  std::string why;
+  try {
+    TrainState best = state;
+    decode(read_file(file), file.string(), best);
+    if (record != state.history.end() && is_at_epoch(best) && same_epoch(best.history.back(), *record)) return best;
+    why =
+        fmt::format("[train] {}: of epoch {}", file.string(), best.history.empty() ? 0 : best.history.back().epoch + 1);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kData && error.code() != ErrorCode::kEnvironment) throw;
+    why = error.what();
   }
-  return last;
+  log::warn(fmt::format("{}; the best in {} is epoch {}, which is lost: the last epoch is handed over in its place",
+                        why, job_.train.early_stopping.monitor, *epoch + 1));
+  return state;
 }
 
-void RecordKeeper::tell_of_early_stop(const TrainState& state) const {
+void RecordKeeper::tell_of_early_stop(const TrainState& state, int64_t handed_over) const {
   const job::EarlyStopping& settings = job_.train.early_stopping;
   const bool stopped = stopped_early(settings, state.history, loop_.words->loss_name());
   const auto restored = this->restored(state);
   if (!stopped && !restored) return;
-  log::info(fmt::format("{}the weights handed over are those of epoch {}{}",
-                        stopped ? fmt::format("stopped early after epoch {}: {} was no better in {}; ", state.epoch,
-                                              settings.monitor, plural(std::max(1, settings.patience), "epoch"))
-                                : "",
-                        restored ? *restored + 1 : state.epoch,
-                        restored ? fmt::format(", the best in {}", settings.monitor) : ", the last"));
+  log::info(fmt::format(
+      "{}the weights handed over are those of epoch {}{}",
+      stopped ? fmt::format("stopped early after epoch {}: {} was no better in {}; ", state.epoch, settings.monitor,
+                            plural(std::max(1, settings.patience), "epoch"))
+              : "",
+      handed_over,
+      restored && *restored + 1 == handed_over ? fmt::format(", the best in {}", settings.monitor) : ", the last"));
 }
 
 }  // namespace linac::train

@@ -78,7 +78,7 @@ class RecordKeeper {
 
   // --- checkpoints
 
-  /// Whether checkpoint.every_minutes are over.
+  /// Whether this worker writes the record, and checkpoint.every_minutes are over.
   bool due_by_time() const;
   /// Begins to write one; waits for one that is under way, see CheckpointWriter.
   void save(const TrainState& state, bool best = false);
@@ -111,6 +111,7 @@ class RecordKeeper {
   void complete(const Chosen& chosen, const TrainState& state, const std::optional<TrainState>& kept);
   nlohmann::json notes() const;
   void clear_desk(bool others_wrote);
+  void need_folder(const TrainState& state) const;
   void close(const TrainState& state, const std::vector<job::WorkerAccount>& workers);
   void load_newest(TrainState& state);
   void value_best(TrainState& state) const;
@@ -120,7 +121,7 @@ class RecordKeeper {
   // The epoch whose networks are handed over, where that is not the last one by what the job says.
   std::optional<int64_t> restored(const TrainState& state) const;
   TrainState handed_over(const TrainState& state);
-  void tell_of_early_stop(const TrainState& state) const;
+  void tell_of_early_stop(const TrainState& state, int64_t handed_over) const;
   void write_summary(const TrainState& state);
   void draw(const TrainState& state);
   void show_drawn();
