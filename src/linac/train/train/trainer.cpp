@@ -248,10 +248,15 @@ class Trainer {
     group_.tell(pace_s_, job::to_text(account_of(clock_, group_.traffic())));
   }
 
+  void compare_states() {
+    const PhaseClock::Scope time(clock_, TimePhase::kCommunication);
+    need_same_state(group_, state_);
+  }
+
   // The state of a step that counts. Who loses the others at this moment saves it all the same.
   void save() {
     try {
-      need_same_state(group_, state_);
+      compare_states();
     } catch (const Error& error) {
       if (error.code() == ErrorCode::kPeerLost) record_->save(state_);
       throw;
@@ -292,7 +297,7 @@ class Trainer {
     for (auto& [name, value] : record.train)
       value /= static_cast<double>(loop_.words->steps_with(name, state_.epoch, steps_per_epoch_));
     record.train = loop_.words->reported(std::move(record.train));
-    need_same_state(group_, state_);
+    compare_states();
     std::optional<TestResult> tested;
     if (loop_.data->test_events() > 0) {
       record_->announce_test(state_);

@@ -442,19 +442,20 @@ TrainState RecordKeeper::handed_over(const TrainState& state) {
   const std::filesystem::path file = restores_best(job_, loop_.words->loss_name())
                                          ? trained::best_checkpoint(folder)
                                          : trained::restored_checkpoint(folder);
-  std::string why;
   try {
+    std::error_code unknown;
+    if (!std::filesystem::exists(file, unknown) && !unknown)
+      throw data_error(fmt::format("[train] {}: not there", file.string()));
     TrainState best = state;
     decode(read_file(file), file.string(), best);
     if (record != state.history.end() && is_at_epoch(best) && same_epoch(best.history.back(), *record)) return best;
-    why =
-        fmt::format("[train] {}: of epoch {}", file.string(), best.history.empty() ? 0 : best.history.back().epoch + 1);
+    throw data_error(fmt::format("[train] {}: of epoch {}", file.string(),
+                                 best.history.empty() ? 0 : best.history.back().epoch + 1));
   } catch (const Error& error) {
-    if (error.code() != ErrorCode::kData && error.code() != ErrorCode::kEnvironment) throw;
-    why = error.what();
+    if (error.code() != ErrorCode::kData) throw;  // a disk that does not answer now may do so later
+    log::warn(fmt::format("{}; the best in {} is epoch {}, which is lost: the last epoch is handed over in its place",
+                          error.what(), job_.train.early_stopping.monitor, *epoch + 1));
   }
-  log::warn(fmt::format("{}; the best in {} is epoch {}, which is lost: the last epoch is handed over in its place",
-                        why, job_.train.early_stopping.monitor, *epoch + 1));
   return state;
 }
 

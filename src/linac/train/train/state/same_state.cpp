@@ -20,11 +20,7 @@ namespace {
 nlohmann::json digest(const TrainState& state) {
   nlohmann::json all = nlohmann::json::array();
   const auto add = [&](std::span<const float> values) { all.push_back(crc32c(std::as_bytes(values))); };
-  for (const Network& network : state.networks) {
-    add(network.parameters.trainable);
-    add(network.parameters.statistics);
-    for (const auto& slot : network.optimizer.slots()) add(slot.values);
-  }
+  for (const std::span<const float> values : values_of(state.networks)) add(values);
   for (const auto& [name, values] : state.exchange.shared) add(values);
   return all;
 }

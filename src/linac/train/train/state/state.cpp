@@ -29,6 +29,17 @@ void for_each_buffer(NetworkType& network, const Visit& visit) {
     slots(parameters.trainable_layout, "optimizer/" + slot.name, slot.values);
 }
 
+template <class Float, class Networks>
+std::vector<std::span<Float>> spans_of(Networks& networks) {
+  std::vector<std::span<Float>> values;
+  for (auto& network : networks) {
+    values.emplace_back(network.parameters.trainable);
+    values.emplace_back(network.parameters.statistics);
+    for (auto& slot : network.optimizer.slots()) values.emplace_back(slot.values);
+  }
+  return values;
+}
+
 nlohmann::json history_json(const std::vector<EpochRecord>& history) {
   nlohmann::json list = nlohmann::json::array();
   for (const EpochRecord& record : history) {
@@ -135,13 +146,11 @@ void set_position(const std::string& text, const std::string& where, TrainState&
 }
 
 std::vector<std::span<float>> values_of(std::vector<Network>& networks) {
-  std::vector<std::span<float>> values;
-  for (Network& network : networks) {
-    values.emplace_back(network.parameters.trainable);
-    values.emplace_back(network.parameters.statistics);
-    for (auto& slot : network.optimizer.slots()) values.emplace_back(slot.values);
-  }
-  return values;
+  return spans_of<float>(networks);
+}
+
+std::vector<std::span<const float>> values_of(const std::vector<Network>& networks) {
+  return spans_of<const float>(networks);
 }
 
 std::vector<std::span<float>> values_of(ExchangeState::Values& values) {

@@ -66,6 +66,7 @@ std::string position_text(const TrainState& state);
 void set_position(const std::string& text, const std::string& where, TrainState& state);
 /// These values, in an order that is the same for all states of a model and optimiser.
 std::vector<std::span<float>> values_of(std::vector<Network>& networks);
+std::vector<std::span<const float>> values_of(const std::vector<Network>& networks);
 std::vector<std::span<float>> values_of(ExchangeState::Values& values);
 
 /// The epoch that a checkpoint is the end of; nothing of one in the midst of an epoch. Data error as decode().
