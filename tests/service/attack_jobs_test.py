@@ -143,18 +143,21 @@ def places_of_artifacts_lead_nowhere_else(service, admin, member, folder) -> Non
 
 
 def locations_of_an_older_database_lead_nowhere_else(service, admin, member, folder) -> None:
-    """What was written before it was looked at, here as if MLflow's client was to ask a host: the run's files lie where the service has its own."""
+    """What was written before it was looked at: the run's files lie beside its log; or, as if MLflow's client was to ask a host, where the
+    service has its own."""
     import sqlite3
-    status, answer = member.ask("POST", "/api/2.0/mlflow/experiments/create", {"name": "older"})
-    assert status == 200, answer
     outside = folder / "older-outside"
-    with sqlite3.connect(service.folder / "books.db", timeout=20) as books:
-        books.execute("UPDATE experiments SET artifact_location = ? WHERE id = ?", (f"mlflow-artifacts:/{outside}", answer["experiment_id"]))
-    books.close()
-    run = member.submit(plug_in(folder, "older", "print('ran')"), experiment="older")
-    member.ended(run)
-    assert "ran" in member.log(run), member.log(run)
-    assert not outside.exists() and (service.folder / "artifacts" / answer["experiment_id"] / run / "artifacts").is_dir()
+    for name, location, beside_its_log in (("older", f"mlflow-artifacts:/../{outside.name}", True), ("older-host", f"mlflow-artifacts:/{outside}", False)):
+        status, answer = member.ask("POST", "/api/2.0/mlflow/experiments/create", {"name": name})
+        assert status == 200, answer
+        with sqlite3.connect(service.folder / "books.db", timeout=20) as books:
+            books.execute("UPDATE experiments SET artifact_location = ? WHERE id = ?", (location, answer["experiment_id"]))
+        books.close()
+        run = member.submit(plug_in(folder, name, "print('ran')"), experiment=name)
+        member.ended(run)
+        assert "ran" in member.log(run), member.log(run)
+        place = pathlib.Path("runs") / run / "outputs" if beside_its_log else pathlib.Path("artifacts") / answer["experiment_id"] / run / "artifacts"
+        assert not outside.exists() and not (service.folder / outside.name).exists() and (service.folder / place).is_dir(), (location, place)
 
 
 def what_lies_in_a_folder_of_an_attempt_is_not_started(service, admin, member, folder) -> None:

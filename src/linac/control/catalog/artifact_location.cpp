@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "linac/base/base/lower_ascii.h"
 #include "linac/base/base/refusal.h"
 #include "linac/base/base/safe_path.h"
 #include "linac/base/base/utf8.h"
@@ -62,11 +63,15 @@ void check_own(const std::string& location) {
 bool is_asked_with_a_token(const std::string& uri) {
   const size_t colon = uri.find(':');
   if (colon == std::string::npos || uri.compare(colon, 3, "://") != 0) return false;
-  std::string scheme = uri.substr(0, colon);
-  for (char& c : scheme)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  const std::string scheme = lower_ascii(std::string_view(uri).substr(0, colon));
   if (scheme == "mlflow-artifacts") return uri.size() > colon + 3 && uri[colon + 3] != '/';
   return scheme == "http" || scheme == "https";
+}
+
+std::string artifacts_of(int64_t experiment, const std::string& location, const std::string& path) {
+  return location.empty() || is_asked_with_a_token(location)
+             ? fmt::format("mlflow-artifacts:/{}/{}/artifacts", experiment, path)
+             : fmt::format("{}{}{}/artifacts", location, location.back() == '/' ? "" : "/", path);
 }
 
 void check_artifact_location(const std::string& location) {

@@ -17,6 +17,10 @@ void check_artifact_location(const std::string& location);
 /// mlflow-artifacts: nobody gives others such an address.
 bool is_asked_with_a_token(const std::string& uri);
 
+/// Where the artefacts of `path`, a run or "models/ID" of an experiment at `location`, lie; with the service where that
+/// is empty or, as older databases have it, asks for tokens.
+std::string artifacts_of(int64_t experiment, const std::string& location, const std::string& path);
+
 /// The path of an artefact URI below the service's folder of artefacts; nothing for one that lies elsewhere (s3://,
 /// file:/), or that is no clean path.
 std::optional<std::string> own_artifacts(const std::string& uri);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "linac/base/base/lower_ascii.h"
 #include "linac/base/base/refusal.h"
 
 namespace linac::catalog {
@@ -12,14 +13,8 @@ namespace {
   throw Refusal(RefusalKind::kInvalid, "[filter] " + message);
 }
 
-std::string lower(std::string text) {
-  for (char& c : text)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return text;
-}
-
 const Attribute& attribute(const Searchable& kind, const std::string& key) {
-  std::string name = lower(key);
+  std::string name = lower_ascii(key);
   std::replace(name.begin(), name.end(), ' ', '_');
   std::string known;
   for (const Attribute& a : kind.attributes) {
@@ -90,7 +85,7 @@ std::string compare_text(const std::string& column, const Filter& filter, bool p
       const bool any_case = filter.comparison == Comparison::kILike;
       const std::string& pattern = text_of(filter, filter.values.at(0));
       return fmt::format("{} LIKE {}{}", any_case ? fmt::format("lower({})", column) : column,
-                         text.bind(any_case ? lower(pattern) : pattern), postgresql ? " ESCAPE ''" : "");
+                         text.bind(any_case ? lower_ascii(pattern) : pattern), postgresql ? " ESCAPE ''" : "");
     }
     case Comparison::kIn:
     case Comparison::kNotIn:
@@ -123,7 +118,7 @@ std::string attribute_sql(const Searchable& kind, const Filter& filter, bool pos
 
 std::string data_set_sql(const Searchable& kind, const Filter& filter, bool postgresql, SqlText& text) {
   constexpr std::array<std::string_view, 3> kColumns{"name", "digest", "context"};
-  const std::string column = lower(filter.field.key);
+  const std::string column = lower_ascii(filter.field.key);
   if (kind.data_sets.empty() || std::find(kColumns.begin(), kColumns.end(), column) == kColumns.end())
     refuse(fmt::format("{} have no datasets.{}; runs have datasets.name, .digest and .context", kind.what,
                        filter.field.key));

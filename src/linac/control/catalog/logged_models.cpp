@@ -116,9 +116,7 @@ void put_parameters(Database& database, int64_t number, const Tags& parameters) 
 }  // namespace
 
 std::string logged_model_artifacts(int64_t experiment, const std::string& location, const std::string& id) {
-  return location.empty() || is_asked_with_a_token(location)
-             ? fmt::format("mlflow-artifacts:/{}/models/{}/artifacts", experiment, id)
-             : fmt::format("{}{}models/{}/artifacts", location, location.back() == '/' ? "" : "/", id);
+  return artifacts_of(experiment, location, "models/" + id);
 }
 
 LoggedModel create_logged_model(Database& database, const NewLoggedModel& model) {

@@ -47,9 +47,7 @@ MetricSummary summary_of(const Row& row) {
 }  // namespace
 
 std::string run_artifacts(int64_t experiment, const std::string& location, const std::string& id) {
-  return location.empty() || is_asked_with_a_token(location)
-             ? fmt::format("mlflow-artifacts:/{}/{}/artifacts", experiment, id)
-             : fmt::format("{}{}{}/artifacts", location, location.back() == '/' ? "" : "/", id);
+  return artifacts_of(experiment, location, id);
 }
 
 std::vector<Run> runs_of(Database& database, std::span<const int64_t> numbers) {

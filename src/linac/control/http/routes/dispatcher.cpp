@@ -6,6 +6,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "linac/base/base/lower_ascii.h"
 #include "linac/base/base/refusal.h"
 #include "linac/base/base/utf8.h"
 #include "linac/control/http/query.h"
@@ -28,13 +29,6 @@ std::string_view name_of(std::string_view host) {
   return host.substr(0, host.find(':'));
 }
 
-std::string lower(std::string_view text) {
-  std::string result(text);
-  for (char& c : result)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return result;
-}
-
 /// A page of another site that makes a browser send something here.
 bool from_another_site(const Head& head, Method method) {
   if (method == Method::kGet) return false;
@@ -51,7 +45,7 @@ bool from_another_site(const Head& head, Method method) {
 }  // namespace
 
 bool loopback_host(std::string_view host) {
-  const std::string name = lower(name_of(host));
+  const std::string name = lower_ascii(name_of(host));
   if (name == "localhost" || name == "[::1]") return true;
   const bool numeric = std::all_of(name.begin(), name.end(), [](char c) { return c == '.' || (c >= '0' && c <= '9'); });
   return numeric && name.starts_with("127.");
@@ -67,7 +61,7 @@ Dispatcher::Dispatcher(Identify identify, Guard guard, const Router& router, Lim
 std::optional<Response> Dispatcher::refuse_host(const Head& head, std::string_view path) const {
   const auto found = head.headers.find("host");
   const std::string host = found == head.headers.end() ? "" : found->second;
-  const std::string name = lower(name_of(host));
+  const std::string name = lower_ascii(name_of(host));
   if (std::find(limits_.hosts.begin(), limits_.hosts.end(), name) != limits_.hosts.end()) return std::nullopt;
   if (limits_.loopback ? loopback_host(host) : limits_.hosts.empty() && !host.empty()) return std::nullopt;
   return refusal_response(

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "linac/base/base/lower_ascii.h"
 #include "linac/base/base/version.h"
 
 namespace linac::http {
@@ -99,11 +100,6 @@ json operation(const Route& route, const std::vector<std::string>& variables) {
   return result;
 }
 
-std::string lower(std::string word) {
-  for (char& c : word) c = static_cast<char>(c - 'A' + 'a');
-  return word;
-}
-
 }  // namespace
 
 json openapi(const std::vector<Route>& routes) {
@@ -111,7 +107,7 @@ json openapi(const std::vector<Route>& routes) {
   for (const Route& route : routes) {
     std::vector<std::string> variables;
     const std::string path = path_of(route.pattern, variables);
-    paths[path][lower(to_string(route.method))] = operation(route, variables);
+    paths[path][lower_ascii(to_string(route.method))] = operation(route, variables);
   }
   const json problem = {{"description", "refused: who, what and the way out"},
                         {"content",

@@ -1,4 +1,5 @@
 #include "linac/control/http/server/request_reader.h"
+#include "linac/base/base/lower_ascii.h"
 
 #include <algorithm>
 #include <boost/beast/core/string.hpp>
@@ -9,13 +10,6 @@ namespace {
 namespace beast = boost::beast;
 namespace http = beast::http;
 using boost::system::error_code;
-
-std::string lower(beast::string_view text) {
-  std::string result(text.data(), text.size());
-  for (char& c : result)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return result;
-}
 
 using Clock = std::chrono::steady_clock;
 
@@ -40,7 +34,7 @@ void fill(Head& head, const http::request<http::empty_body>& message) {
   head.method = std::string(message.method_string());
   head.target = std::string(message.target());
   for (const auto& field : message) {
-    std::string& value = head.headers[lower(field.name_string())];
+    std::string& value = head.headers[lower_ascii(field.name_string())];
     if (!value.empty()) value += ", ";
     value += std::string(field.value());
   }
