@@ -38,10 +38,12 @@ test("what people write", () => {
 
 test("no text takes long, however it is nested", () => {
   const begin = performance.now();
-  for (const text of [">".repeat(50_000), "- ".repeat(30_000), "[".repeat(50_000), "*a ".repeat(20_000), "**".repeat(30_000), "`".repeat(40_001), "_".repeat(50_000), "[x](".repeat(20_000), "|".repeat(50_000) + "\n|-", "\\".repeat(50_000), "![".repeat(30_000), "a_".repeat(40_000), "#".repeat(60_000), "- - - ".repeat(9000) + "x", "https://" .repeat(12_000), "(".repeat(50_000)]) {
+  for (const text of [">".repeat(50_000), "- ".repeat(30_000), "[".repeat(50_000), "*a ".repeat(20_000), "**".repeat(30_000), "`".repeat(40_001), "_".repeat(50_000), "[x](".repeat(20_000), "|".repeat(50_000) + "\n|-", "\\".repeat(50_000), "![".repeat(30_000), "a_".repeat(40_000), "#".repeat(60_000), "- - - ".repeat(9000) + "x", "https://" .repeat(12_000), "(".repeat(50_000),
+    // Marks that nobody closes, and spaces that several parts of a pattern would share.
+    "**a".repeat(5300), "~~a ".repeat(4000), "[x](a".repeat(3200), "[x](" + " ".repeat(15_900), "`a``".repeat(4000), "# a" + " ".repeat(15_900) + "b", "# a" + "#".repeat(15_900) + "b", "|\n" + " ".repeat(15_900) + "x", "|\n-" + " ".repeat(15_900) + "x", "- " + " ".repeat(8000) + "a".repeat(7900) + "\u2028", Array.from({ length: 170 }, (_, i) => "`".repeat(i + 1)).join("a"), "\\".repeat(15_900) + "[x]"]) {
     const since = performance.now();
     markdown(text);
-    assert.ok(performance.now() - since < 1000, `${text.slice(0, 12)}… took ${performance.now() - since} ms`);
+    assert.ok(performance.now() - since < 300, `${text.slice(0, 12)}… took ${performance.now() - since} ms`);
   }
   assert.ok(performance.now() - begin < 6000);
 });
