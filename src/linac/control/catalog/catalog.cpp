@@ -105,13 +105,13 @@ class Catalog::Implementation {
                 fmt::format("[catalog] {} changes wait to be written; try again in a second", kWaitingMax))));
   }
 
-  void read(const Work& work) {
+  void read(const Work& work, milliseconds limit) {
     const auto deadline = Clock::now() + kLostReadMax;
     auto c = take_reader();
     for (;;) {
       try {
         if (!c) c = open_connection(url_);
-        c->begin_read();
+        c->begin_read(limit);
         work(*c);
         c->commit();
         give_reader(std::move(c));
@@ -334,8 +334,8 @@ void Catalog::write(Work work, Done done) {
 std::string Catalog::damage() const {
   return implementation_->damage();
 }
-void Catalog::read(const Work& work) {
-  implementation_->read(work);
+void Catalog::read(const Work& work, milliseconds limit) {
+  implementation_->read(work, limit);
 }
 
 }  // namespace linac::catalog

@@ -4,6 +4,7 @@
 // disk, and 1,000 small requests cost one fsync. Reads run beside it on connections of their own and see committed
 // state. Thread-safe.
 
+#include <chrono>
 #include <exception>
 #include <functional>
 #include <future>
@@ -31,7 +32,8 @@ class Catalog {
   /// to, what it captures.
   void write(Work work, Done done);
   /// Runs `work` on a reader's connection in the calling thread, in one read transaction. Waits for a free connection.
-  void read(const Work& work);
+  /// A statement that takes longer than `limit` is kInvalid; 0: it may.
+  void read(const Work& work, std::chrono::milliseconds limit = {});
 
   /// What is damaged; empty: nothing is known to be. Pages of SQLite are looked at when it is opened (a large
   /// database's while it is in use), and damage that a statement meets counts as well. Then nothing is written any

@@ -2,11 +2,13 @@
 // A connection as the catalog itself uses it: Database, and transactions, statements that nobody waits for, and what
 // the only writer may remember from one statement to the next. Every Database of this module is one. Not thread-safe.
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <string_view>
 
 #include "linac/base/base/error.h"
+#include "linac/base/base/refusal.h"
 #include "linac/control/catalog/database.h"
 #include "linac/control/catalog/writer_memory.h"
 
@@ -15,7 +17,9 @@ namespace linac::catalog {
 class Connection : public Database {
  public:
   virtual void begin_write() = 0;
-  virtual void begin_read() = 0;  // one view of the catalog until commit() or rollback()
+  /// One view of the catalog until commit() or rollback(). A statement that takes longer than `limit` is kInvalid; 0:
+  /// it may.
+  virtual void begin_read(std::chrono::milliseconds limit = {}) = 0;
   /// Afterwards the changes are on the disk. If it throws, they are not, unless the connection was lost meanwhile: then
   /// nobody knows (Catalog asks the next connection).
   virtual void commit() = 0;
@@ -72,6 +76,11 @@ inline Connection& connection(Database& database) {
   LINAC_CHECK(found != nullptr);
   return *found;
 }
+
+/// The words for a statement that took longer than it may.
+Refusal too_long(std::chrono::milliseconds limit);
+/// Longer ones are not kept prepared: they are of searches, each of its own, and a thousand of them fill the memory.
+constexpr size_t kKeptSqlBytesMax = 4096;
 
 /// What both databases would otherwise treat differently: text has to be UTF-8 without zero bytes; kInvalid.
 void check_text(std::string_view text);

@@ -49,6 +49,14 @@ void check_text(std::string_view text) {
                   static_cast<unsigned char>(text[at])));
 }
 
+Refusal too_long(std::chrono::milliseconds limit) {
+  return {
+      RefusalKind::kInvalid,
+      fmt::format("[catalog] the database takes longer than {:g} s for this, which is the most; ask for less: fewer "
+                  "conditions or orders, one experiment, a smaller page",
+                  std::chrono::duration<double>(limit).count())};
+}
+
 std::unique_ptr<Connection> open_connection(const std::string& url) {
   const auto is = [&](std::string_view scheme) { return url.rfind(scheme, 0) == 0; };
   if (is("postgresql://") || is("postgres://")) return open_postgresql(url);

@@ -52,6 +52,25 @@ TEST_P(DatabaseTest, TextThatIsNotUtf8IsRefused) {
   EXPECT_EQ(db->query("SELECT CAST($1 AS TEXT)", "\xE2\x82\xAC").front().text(0), "\xE2\x82\xAC");
 }
 
+TEST_P(DatabaseTest, AReadThatTakesTooLongIsRefused) {
+  const std::string endless =
+      "WITH RECURSIVE c(x) AS (SELECT CAST(1 AS BIGINT) UNION ALL SELECT x + 1 FROM c WHERE x < 1000000000000) SELECT "
+      "COUNT(*) FROM c";
+  auto c = open_connection(url_);
+  c->begin_read(std::chrono::milliseconds(50));
+  EXPECT_EQ(refusal([&] { c->query(endless); }), RefusalKind::kInvalid);
+  c->rollback();
+  c->begin_read(std::chrono::milliseconds(60'000));
+  EXPECT_EQ(c->query("SELECT 1").size(), 1u);
+  c->commit();
+  // Long statements are not kept: each would be another.
+  for (int i = 0; i < 3; ++i) {
+    const std::string text(2 * kKeptSqlBytesMax, 'a');
+    EXPECT_EQ(c->query("SELECT '" + text + "' || CAST($1 AS TEXT)", std::to_string(i)).front().text(0),
+              text + std::to_string(i));
+  }
+}
+
 TEST_P(DatabaseTest, ErrorsSayWhatTheyAre) {
   auto db = open_database(url_);
   db->script("CREATE TABLE t (a BIGINT PRIMARY KEY, b BIGINT UNIQUE)");

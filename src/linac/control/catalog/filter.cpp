@@ -254,6 +254,8 @@ class Parser {
   }
 
   std::unique_ptr<Filter> comparison() {
+    if (++conditions_ > kConditionsMax)
+      refuse(token_.at, "one condition more", fmt::format("{} conditions at most", kConditionsMax));
     auto filter = std::make_unique<Filter>();
     filter->field = field();
     const size_t at = token_.at;
@@ -296,6 +298,7 @@ class Parser {
     if (token_.kind == TokenKind::kText) found = token_.text;
     if (token_.kind == TokenKind::kNumber) found = number_of(token_.text);
     if (!found) refuse(token_.at, shown(token_), "a number, or a text in quotes");
+    if (++values_ > kValuesMax) refuse(token_.at, "one value more", fmt::format("{} values at most", kValuesMax));
     advance();
     return *found;
   }
@@ -309,6 +312,7 @@ class Parser {
 
   Lexer lexer_;
   Token token_;
+  int conditions_ = 0, values_ = 0;
 };
 
 void check_whole(std::string_view text) {

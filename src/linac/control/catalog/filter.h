@@ -43,10 +43,11 @@ struct Filter {
   std::vector<Value> values;  // text or number, several for IN
 };
 
-/// Null for an empty text. At most kFilterBytesMax long and kFilterDepthMax deep.
+/// Null for an empty text. At most kFilterBytesMax long and kFilterDepthMax deep, of kConditionsMax comparisons with
+/// kValuesMax values.
 std::unique_ptr<Filter> parse_filter(std::string_view text);
 constexpr size_t kFilterBytesMax = 16384;
-constexpr int kFilterDepthMax = 64;
+constexpr int kFilterDepthMax = 64, kConditionsMax = 100, kValuesMax = 1000;
 
 struct Order {
   Field field;

@@ -12,19 +12,37 @@
 namespace linac::catalog {
 namespace {
 
+std::string repeated(const std::string& one, const std::string& between, int times) {
+  std::string text = one;
+  for (int i = 1; i < times; ++i) text += between + one;
+  return text;
+}
+
 TEST(ParseFilter, SaysWhereAndWhatIsWrong) {
   struct Case {
     std::string text, in_message;
   };
-  for (const Case& c : {Case{"metrics.auc >", "position 14"}, Case{"metrics.auc > > 1", "number"},
-                        Case{"metrics.auc 0.9", "'0.9'"}, Case{"params.lr = 'x", "not closed"},
-                        Case{"(status = 'A'", "')'"}, Case{"status = 'A' status = 'B'", "AND, OR"}, Case{"AND", "="},
-                        Case{"a.b = 1", "metrics."}, Case{"tags. = '1'", "name"}, Case{"status IN ()", "quotes"},
-                        Case{"status IN 'A'", "'('"}, Case{"status NOT LIKE 'A'", "IN after NOT"},
-                        Case{"metrics.x = 1; DROP TABLE runs", "';'"}, Case{"metrics.x = 1 -- comment", "AND, OR"},
-                        Case{"params.x = \"\xFF\"", "UTF-8"}, Case{std::string(kFilterBytesMax + 1, ' '), "bytes"},
+  for (const Case& c : {Case{"metrics.auc >", "position 14"},
+                        Case{"metrics.auc > > 1", "number"},
+                        Case{"metrics.auc 0.9", "'0.9'"},
+                        Case{"params.lr = 'x", "not closed"},
+                        Case{"(status = 'A'", "')'"},
+                        Case{"status = 'A' status = 'B'", "AND, OR"},
+                        Case{"AND", "="},
+                        Case{"a.b = 1", "metrics."},
+                        Case{"tags. = '1'", "name"},
+                        Case{"status IN ()", "quotes"},
+                        Case{"status IN 'A'", "'('"},
+                        Case{"status NOT LIKE 'A'", "IN after NOT"},
+                        Case{"metrics.x = 1; DROP TABLE runs", "';'"},
+                        Case{"metrics.x = 1 -- comment", "AND, OR"},
+                        Case{"params.x = \"\xFF\"", "UTF-8"},
+                        Case{std::string(kFilterBytesMax + 1, ' '), "bytes"},
                         Case{std::string(100, '(') + "status = 'A'" + std::string(100, ')'), "levels"},
-                        Case{"metrics.x = 1e999", "number"}, Case{"metrics.x = nan", "number"}}) {
+                        Case{"metrics.x = 1e999", "number"},
+                        Case{"metrics.x = nan", "number"},
+                        Case{repeated("tags.a = 'b'", " OR ", kConditionsMax + 1), "100 conditions"},
+                        Case{"tags.a IN (" + repeated("'b'", ",", kValuesMax + 1) + ")", "1000 values"}}) {
     try {
       parse_filter(c.text);
       ADD_FAILURE() << c.text << " was taken";
@@ -34,6 +52,8 @@ TEST(ParseFilter, SaysWhereAndWhatIsWrong) {
     }
   }
   EXPECT_EQ(parse_filter(" \n\t"), nullptr);
+  EXPECT_NE(parse_filter(repeated("tags.a = 'b'", " OR ", kConditionsMax)), nullptr);
+  EXPECT_NE(parse_filter("tags.a IN (" + repeated("'b'", ",", kValuesMax) + ")"), nullptr);
 }
 
 TEST(ParseFilter, FieldsAndQuotes) {

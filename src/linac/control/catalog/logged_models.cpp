@@ -195,6 +195,7 @@ void add_logged_metrics(Database& database, const std::vector<LoggedMetric>& met
 Page<LoggedModel> search_logged_models(Database& database, const Viewer& viewer,
                                        const std::vector<int64_t>& experiments, const std::string& filter,
                                        const std::vector<std::string>& order, int64_t limit, const std::string& token) {
+  check_experiments(experiments.size());
   std::string condition = "m.deleted = 0 AND m.experiment IN (-1";
   for (const int64_t id : experiments) condition += fmt::format(",{}", id);
   condition += ')';

@@ -92,7 +92,14 @@ class PostgresqlConnection final : public Connection {
   bool alive() const override { return PQstatus(handle_.get()) == CONNECTION_OK && !lost_; }
 
   void begin_write() override { begin("BEGIN"); }
-  void begin_read() override { begin("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"); }
+  void begin_read(std::chrono::milliseconds limit) override {
+    limit_ = limit;
+    begin("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
+    if (limit.count() == 0) return;
+    const bool wrote = wrote_;
+    send(fmt::format("SET LOCAL statement_timeout = {}", limit.count()), {});
+    wrote_ = wrote;
+  }
   void commit() override {
     send("COMMIT", {});
     const Result result = receive("COMMIT");
@@ -161,17 +168,25 @@ class PostgresqlConnection final : public Connection {
   const std::string& prepared(std::string_view sql, const PostgresqlParameters& parameters) {
     key_.assign(parameters.signature()).append(1, ' ').append(sql);
     if (const auto found = statements_.find(key_); found != statements_.end()) return found->second;
+    if (sql.size() > kKeptSqlBytesMax) {
+      static const std::string kUnnamed;  // until the next one of no name
+      prepare(kUnnamed, sql, parameters);
+      return kUnnamed;
+    }
     if (statements_.size() >= kStatementsMax) {
       statements_.clear();
       script("DEALLOCATE ALL");
     }
     const std::string name = fmt::format("s{}", ++names_);
+    prepare(name, sql, parameters);
+    unconfirmed_.push_back(key_);
+    return statements_.emplace(key_, name).first->second;
+  }
+  void prepare(const std::string& name, std::string_view sql, const PostgresqlParameters& parameters) {
     if (PQsendPrepare(handle_.get(), name.c_str(), std::string(sql).c_str(), parameters.size(), parameters.types()) !=
         1)
       raise({"", PQerrorMessage(handle_.get())}, sql);
     ++pending_;
-    unconfirmed_.push_back(key_);
-    return statements_.emplace(key_, name).first->second;
   }
 
   static void note(const PGresult* result, std::optional<Failure>& failure) {
@@ -227,6 +242,7 @@ class PostgresqlConnection final : public Connection {
     if (state == "23505")
       throw Refusal(RefusalKind::kExists,
                     fmt::format("[catalog] that exists already ({}); choose another name", failure.message));
+    if (state == "57014" && limit_.count() > 0) throw too_long(limit_);
     // 53: resources, 25006: read-only, 28 and 42501: rights, 58: the system, 40: deadlock, 57014 and 55P03: time-outs
     if (state.substr(0, 2) == "53" || state.substr(0, 2) == "58" || state.substr(0, 2) == "40" || state == "25006" ||
         state == "42501" || state == "57014" || state == "55P03")
@@ -239,6 +255,7 @@ class PostgresqlConnection final : public Connection {
   std::string place_, key_;
   std::unordered_map<std::string, std::string> statements_;  // types and text → name
   std::vector<std::string> unconfirmed_;                     // prepared since the last answer
+  std::chrono::milliseconds limit_{};                        // of a statement of the read that began last
   int64_t names_ = 0;
   int pending_ = 0;
   bool lost_ = false;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <set>
 #include <unordered_map>
 
 #include "linac/base/base/clock.h"
@@ -44,30 +45,55 @@ MetricSummary summary_of(const Row& row) {
           .max = row.null(5) ? NAN : row.number(5)};
 }
 
+/// Calls `each` with the rows `columns` of a table of names, by run and key: of a run with more than `most` the first
+/// ones, and `cut` with its number. No row beyond those is looked at.
+void for_names(Database& database, const std::string& columns, std::span<const int64_t> numbers, int64_t most,
+               const std::function<void(const Row&)>& each, const std::function<void(int64_t)>& cut) {
+  const size_t from = columns.find(" FROM ") + 6;
+  std::set<int64_t> large;
+  if (most > 0) {
+    for_numbers(database,
+                fmt::format("SELECT r.number FROM runs r WHERE r.number IN ({{numbers}}) AND (SELECT 1 FROM {} x WHERE "
+                            "x.run = r.number LIMIT 1 OFFSET {}) IS NOT NULL",
+                            columns.substr(from), most),
+                numbers, [&](const Row& row) { large.insert(row.integer(0)); });
+  }
+  std::vector<int64_t> others;
+  for (const int64_t number : numbers)
+    if (!large.contains(number)) others.push_back(number);
+  for_numbers(database, columns + " WHERE run IN ({numbers}) ORDER BY run, key", others, each);
+  for (const int64_t number : large) {
+    for (const Row& row : database.query(columns + " WHERE run = $1 ORDER BY key LIMIT $2", number, most)) each(row);
+    cut(number);
+  }
+}
+
 }  // namespace
 
 std::string run_artifacts(int64_t experiment, const std::string& location, const std::string& id) {
   return artifacts_of(experiment, location, id);
 }
 
-std::vector<Run> runs_of(Database& database, std::span<const int64_t> numbers) {
+std::vector<Run> runs_of(Database& database, std::span<const int64_t> numbers, int64_t names_max) {
   std::vector<Run> runs(numbers.size());
   std::unordered_map<int64_t, Run*> by_number;
   for (size_t i = 0; i < numbers.size(); ++i) by_number[numbers[i]] = &runs[i];
   const auto of = [&](const Row& row) -> Run& { return *by_number.at(row.integer(0)); };
 
   for_numbers(database, kRun, numbers, [&](const Row& row) { of(row) = of_row(row); });
-  for_numbers(database, "SELECT run, key, value FROM parameters WHERE run IN ({numbers})", numbers,
-              [&](const Row& row) { of(row).parameters[row.text(1)] = row.text(2); });
-  for_numbers(database, "SELECT run, key, value FROM run_tags WHERE run IN ({numbers})", numbers,
-              [&](const Row& row) { of(row).tags[row.text(1)] = row.text(2); });
-  for_numbers(
-      database,
-      "SELECT run, key, count, last, min_value, max_value FROM series WHERE run IN ({numbers}) ORDER BY run, key",
-      numbers, [&](const Row& row) {
-        // The list of numbers may end in the same run several times, but its rows come once.
-        of(row).metrics.push_back(summary_of(row));
-      });
+  const auto cut = [&](const char* what) {
+    return [&by_number, what](int64_t number) { by_number.at(number)->cut.emplace_back(what); };
+  };
+  for_names(
+      database, "SELECT run, key, value FROM parameters", numbers, names_max,
+      [&](const Row& row) { of(row).parameters[row.text(1)] = row.text(2); }, cut("parameters"));
+  for_names(
+      database, "SELECT run, key, value FROM run_tags", numbers, names_max,
+      [&](const Row& row) { of(row).tags[row.text(1)] = row.text(2); }, cut("tags"));
+  // The list of numbers may end in the same run several times, but its rows come once.
+  for_names(
+      database, "SELECT run, key, count, last, min_value, max_value FROM series", numbers, names_max,
+      [&](const Row& row) { of(row).metrics.push_back(summary_of(row)); }, cut("metrics"));
   std::unordered_map<Run*, std::vector<int64_t>> data_sets;
   for_numbers(
       database,

@@ -10,8 +10,9 @@
 namespace linac::catalog {
 
 /// The numbers' runs in their order, with parameters, tags, summaries of metrics and inputs, in a bounded number of
-/// statements.
-std::vector<Run> runs_of(Database& database, std::span<const int64_t> numbers);
+/// statements. `names_max`: of each run's metrics, parameters and tags the first so many, run.cut says of which there
+/// are more; 0: all.
+std::vector<Run> runs_of(Database& database, std::span<const int64_t> numbers, int64_t names_max = 0);
 
 void add_transition(Database& database, int64_t number, const Transition& transition);
 

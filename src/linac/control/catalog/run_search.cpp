@@ -49,6 +49,7 @@ const Searchable kRuns{
 }  // namespace
 
 Page<int64_t> search_run_numbers(Database& database, const Viewer& viewer, const RunSearch& search) {
+  check_experiments(search.experiments.size());
   std::string condition = search.view == View::kAll      ? "1 = 1"
                           : search.view == View::kActive ? "r.deleted = 0"
                                                          : "r.deleted <> 0";
@@ -76,12 +77,12 @@ Page<int64_t> search_run_numbers(Database& database, const Viewer& viewer, const
 }
 
 std::vector<Run> runs_numbered(Database& database, std::span<const int64_t> numbers) {
-  return runs_of(database, numbers);
+  return runs_of(database, numbers, kNamesInListMax);
 }
 
 Page<Run> search_runs(Database& database, const Viewer& viewer, const RunSearch& search) {
   const Page<int64_t> page = search_run_numbers(database, viewer, search);
-  return {runs_of(database, page.items), page.next};
+  return {runs_numbered(database, page.items), page.next};
 }
 
 }  // namespace linac::catalog

@@ -45,6 +45,7 @@ struct Run {
   Tags parameters, tags;
   std::vector<MetricSummary> metrics;
   std::vector<DataSet> inputs;
+  std::vector<std::string> cut;  // "metrics", "parameters", "tags": those of which there are more, in a list
 };
 
 struct NewRun {
@@ -97,6 +98,8 @@ struct RunSearch {
   std::string token;
 };
 constexpr int64_t kSearchMax = 50000;
+constexpr size_t kExperimentsOfSearchMax = 10000;
+constexpr int64_t kNamesInListMax = 500;  // of a run's metrics, parameters and tags, each; run() has them all
 /// The numbers of a page's runs, for runs_numbered(): a page that is read piece by piece.
 Page<int64_t> search_run_numbers(Database& database, const Viewer& viewer, const RunSearch& search);
 std::vector<Run> runs_numbered(Database& database, std::span<const int64_t> numbers);

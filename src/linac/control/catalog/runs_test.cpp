@@ -1,5 +1,6 @@
 #include "linac/control/catalog/runs.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "linac/control/catalog/metrics.h"
@@ -17,6 +18,45 @@ class RunsTest : public RecordsTest {
   }
 };
 LINAC_BOTH_DATABASES(RunsTest);
+
+TEST_P(RunsTest, AListHasSoManyNamesOfARunAndTheRunAll) {
+  const std::string large = new_run(), full = new_run(), small = new_run();
+  const auto name = [](int64_t i) { return fmt::format("m{:04}", i); };
+  for (const auto& [run, count] :
+       {std::pair(large, kNamesInListMax + 1), std::pair(full, kNamesInListMax), std::pair(small, int64_t{2})}) {
+    std::vector<KeyedPoint> points;
+    Tags names;
+    for (int64_t i = 0; i < count; ++i) {
+      points.push_back({name(i), {0, 0, 1.0}});
+      names[name(i)] = "x";
+    }
+    append_points(db(), run, points);
+    set_parameters(db(), run, names);
+    set_run_tags(db(), run, names);
+  }
+  const auto page = search_runs(db(), Viewer::of_all(), RunSearch{});
+  ASSERT_EQ(page.items.size(), 3u);
+  for (const auto& found : page.items) {
+    const size_t count = found.id == small ? 2 : static_cast<size_t>(kNamesInListMax);
+    EXPECT_EQ(found.metrics.size(), count);
+    EXPECT_EQ(found.parameters.size(), count);
+    EXPECT_EQ(found.tags.size(), count);
+    EXPECT_EQ(found.metrics.back().key, name(static_cast<int64_t>(count) - 1));
+    EXPECT_EQ(found.cut, found.id == large ? std::vector<std::string>({"parameters", "tags", "metrics"})
+                                           : std::vector<std::string>());
+  }
+  const auto whole = run(db(), large);
+  EXPECT_EQ(whole.metrics.size(), static_cast<size_t>(kNamesInListMax) + 1);
+  EXPECT_TRUE(whole.cut.empty());
+}
+
+TEST_P(RunsTest, ASearchNamesSoManyExperiments) {
+  RunSearch search;
+  search.experiments.assign(kExperimentsOfSearchMax, 7);
+  EXPECT_TRUE(search_runs(db(), Viewer::of_all(), search).items.empty());
+  search.experiments.push_back(7);
+  EXPECT_EQ(refusal([&] { search_runs(db(), Viewer::of_all(), search); }), RefusalKind::kInvalid);
+}
 
 TEST_P(RunsTest, ExperimentsHaveNamesOfTheirOwn) {
   const int64_t id = create_experiment(db(), "a", "s3://bucket/x", {{"k", "v"}});

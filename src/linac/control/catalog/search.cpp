@@ -18,6 +18,12 @@ std::string readable_sql(std::string_view condition, const Viewer& viewer, SqlTe
   return sql.replace(at, kPlace.size(), text.bind(viewer.user));
 }
 
+void check_experiments(size_t count) {
+  if (count > kExperimentsOfSearchMax)
+    throw Refusal(RefusalKind::kInvalid,
+                  fmt::format("[search] {} experiments; {} are the most", count, kExperimentsOfSearchMax));
+}
+
 std::vector<Row> Search::rows(Database& database, std::string& next) const {
   if (limit < 1 || limit > kSearchMax)
     throw Refusal(RefusalKind::kInvalid,

@@ -12,6 +12,9 @@ namespace linac::catalog {
 /// A condition of visibility.h for this viewer.
 std::string readable_sql(std::string_view condition, const Viewer& viewer, SqlText& text);
 
+/// kInvalid for a search in more than kExperimentsOfSearchMax.
+void check_experiments(size_t count);
+
 struct Search {
   const Searchable& kind;
   std::string table;          // "runs r"

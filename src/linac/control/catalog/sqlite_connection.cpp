@@ -16,6 +16,8 @@ namespace {
 
 constexpr size_t kStatementsMax = 512;
 constexpr int kBusyMs = 10000;
+constexpr int kStepsBetweenLooks = 20000;  // of SQLite's machine, some milliseconds
+using Clock = std::chrono::steady_clock;
 
 struct Statement {
   sqlite3_stmt* handle = nullptr;
@@ -54,12 +56,15 @@ class SqliteConnection final : public Connection {
     Statement& statement = prepared(sql);
     sqlite3_stmt* s = statement.handle;
     const struct Reset {
+      SqliteConnection& connection;
       sqlite3_stmt* s;
+      std::string_view sql;
       ~Reset() {
         sqlite3_reset(s);
         sqlite3_clear_bindings(s);
+        if (sql.size() > kKeptSqlBytesMax) connection.forget(sql);
       }
-    } reset{s};
+    } reset{*this, s, sql};
     for (size_t i = 0; i < statement.numbers.size(); ++i) {
       const auto number = static_cast<size_t>(statement.numbers[i]);
       if (number == 0 || number > parameters.size())
@@ -85,9 +90,18 @@ class SqliteConnection final : public Connection {
   bool alive() const override { return true; }
 
   void begin_write() override { begin("BEGIN IMMEDIATE"); }
-  void begin_read() override { begin("BEGIN"); }
-  void commit() override { query("COMMIT"); }
+  void begin_read(std::chrono::milliseconds limit) override {
+    begin("BEGIN");
+    limit_ = limit;
+    until_ = Clock::now() + limit;
+    if (limit.count() > 0) sqlite3_progress_handler(handle_, kStepsBetweenLooks, over, this);
+  }
+  void commit() override {
+    without_limit();
+    query("COMMIT");
+  }
   void rollback() noexcept override {
+    without_limit();
     if (memory) memory->forget_all();
     if (!sqlite3_get_autocommit(handle_)) sqlite3_exec(handle_, "ROLLBACK", nullptr, nullptr, nullptr);
   }
@@ -110,6 +124,9 @@ class SqliteConnection final : public Connection {
   bool remote() const override { return false; }
 
  private:
+  static int over(void* self) { return Clock::now() > static_cast<SqliteConnection*>(self)->until_ ? 1 : 0; }
+  void without_limit() { sqlite3_progress_handler(handle_, 0, nullptr, nullptr); }
+
   void begin(std::string_view how) {
     failed_ = false;
     query(how);
@@ -128,6 +145,11 @@ class SqliteConnection final : public Connection {
       statement.numbers.push_back(name ? std::atoi(name + 1) : 0);
     }
     return statements_.emplace(key_, std::move(statement)).first->second;
+  }
+  void forget(std::string_view sql) {
+    const auto found = statements_.find(std::string(sql));
+    sqlite3_finalize(found->second.handle);
+    statements_.erase(found);
   }
   void forget_statements() {
     for (auto& [text, statement] : statements_) sqlite3_finalize(statement.handle);
@@ -189,6 +211,8 @@ class SqliteConnection final : public Connection {
       throw Refusal(RefusalKind::kExists,
                     fmt::format("[catalog] that exists already ({}); choose another name", reason));
     switch (code & 0xFF) {
+      case SQLITE_INTERRUPT:
+        throw too_long(limit_);
       case SQLITE_ERROR:
       case SQLITE_CONSTRAINT:
       case SQLITE_MISMATCH:
@@ -215,6 +239,8 @@ class SqliteConnection final : public Connection {
   std::string path_, key_;
   Descriptor lock_;
   sqlite3* handle_ = nullptr;
+  std::chrono::milliseconds limit_{};  // of the read that goes on
+  Clock::time_point until_;
   std::unordered_map<std::string, Statement> statements_;
 };
 
