@@ -31,4 +31,16 @@ bool RateLimit::left(const std::string& who, Time now) {
   return filled(who, now).left >= 1;
 }
 
+std::shared_ptr<void> Shares::take(const std::string& who) {
+  const std::lock_guard lock(mutex_);
+  int& taken = taken_[who];
+  if (taken >= most_of_one_) return nullptr;
+  ++taken;
+  return std::shared_ptr<void>(this, [this, who](void*) {
+    const std::lock_guard again(mutex_);
+    const auto at = taken_.find(who);
+    if (--at->second == 0) taken_.erase(at);
+  });
+}
+
 }  // namespace linac::http

@@ -1,7 +1,9 @@
 #pragma once
-// So many requests a second from each caller, with bursts of two seconds' worth. Thread-safe.
+// What each caller may have: so many requests a second, with bursts of two seconds' worth, and so many under way.
+// Thread-safe.
 
 #include <chrono>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <unordered_map>
@@ -29,6 +31,19 @@ class RateLimit {
   const double per_second_, burst_;
   std::mutex mutex_;
   std::unordered_map<std::string, Bucket> buckets_;
+};
+
+/// Requests under way, streams among them. Outlives what it gives.
+class Shares {
+ public:
+  explicit Shares(int most_of_one) : most_of_one_(most_of_one) {}
+  /// A place of `who`, for as long as it is held; null if he has all that he may.
+  std::shared_ptr<void> take(const std::string& who);
+
+ private:
+  const int most_of_one_;
+  std::mutex mutex_;
+  std::unordered_map<std::string, int> taken_;
 };
 
 }  // namespace linac::http

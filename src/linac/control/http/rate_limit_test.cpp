@@ -17,5 +17,15 @@ TEST(RateLimit, LetsABurstThroughAndThenTheRate) {
   EXPECT_EQ(taken, 10);
 }
 
+TEST(Shares, OneCallerHasNoMoreThanHisAndOthersHaveTheirs) {
+  Shares shares(2);
+  auto first = shares.take("a");
+  const auto second = shares.take("a"), other = shares.take("b");
+  EXPECT_TRUE(first && second && other);
+  EXPECT_EQ(shares.take("a"), nullptr);
+  first.reset();
+  EXPECT_NE(shares.take("a"), nullptr);
+}
+
 }  // namespace
 }  // namespace linac::http

@@ -19,10 +19,12 @@ class Traffic {
 
   std::atomic<int64_t> connections = 0, connections_total = 0, refused_connections_total = 0;
   std::atomic<int64_t> bytes_received_total = 0;
+  std::atomic<bool> large = false;     // a body of more than kLargeBytes, since memory was given back last
   std::atomic<bool> stopping = false;  // the server takes nothing more, and handlers shall come to their end
 
   std::string text() const;  // in Prometheus's text format
 
+  static constexpr size_t kLargeBytes = 256 * 1024;
   static constexpr std::array<double, 10> kBounds = {0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1, 10};  // s
 
  private:

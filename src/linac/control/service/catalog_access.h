@@ -27,8 +27,9 @@ template <class F>
 Task<std::invoke_result_t<F, catalog::Database&>> reading(Context& context, F work) {
   using R = std::invoke_result_t<F, catalog::Database&>;
   std::optional<R> result;
-  co_await aside(context,
-                 [&] { context.catalog.read([&](catalog::Database& database) { result.emplace(work(database)); }); });
+  co_await aside(context, [&] {
+    context.catalog.read([&](catalog::Database& database) { result.emplace(work(database)); }, kReadTimeMax);
+  });
   co_return std::move(*result);
 }
 

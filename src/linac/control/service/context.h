@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <boost/asio/thread_pool.hpp>
+#include <chrono>
 #include <filesystem>
 #include <string>
 
@@ -19,14 +20,18 @@
 
 namespace linac::service {
 
+constexpr int kReaders = 4;
+/// Of a statement that reads for a request.
+constexpr std::chrono::milliseconds kReadTimeMax{10'000};
+
 struct Context {
-  Context(const std::string& database_url, std::filesystem::path data_folder, int readers, int64_t keep_free,
+  Context(const std::string& database_url, std::filesystem::path data_folder, int64_t keep_free,
           catalog::Visibility visibility)
       : data(std::move(data_folder)),
         keep_free(keep_free),
         visibility(visibility),
-        catalog(database_url, readers),
-        readers(static_cast<size_t>(readers)) {}
+        catalog(database_url, kReaders),
+        readers(static_cast<size_t>(kReaders)) {}
 
   const std::filesystem::path data;      // `--data`
   const int64_t keep_free;               // bytes of its disk that uploads and new jobs do not get
@@ -35,10 +40,10 @@ struct Context {
   const std::filesystem::path uploads = data / kUploadsFolder;
   http::Uploads parts{uploads};  // large files on their way
   catalog::Catalog catalog;
-  boost::asio::thread_pool readers;        // threads for what blocks: reads of the catalog, files, password hashes
-  Checks checks;                           // for files that strangers name
-  Turns long_reads{2};                     // at a time, of the readers' threads
-  std::atomic<bool> long_answers = false;  // since memory was given back last
+  boost::asio::thread_pool readers;  // threads for what blocks: reads of the catalog, files, password hashes
+  Checks checks;                     // for files that strangers name
+  Turns turns{kReaders - 1, 2};      // at the readers' threads: one is left for who asks, and whether he may
+  Turns long_reads{2, 1};            // of them, for pieces of long answers
   Hub hub;
   http::Traffic traffic;
   std::atomic<int64_t> points_total = 0, failed_logins_total = 0;

@@ -12,6 +12,7 @@ using nlohmann::json;
 
 Handler reads(Context& context, std::function<json(catalog::Database&, Request&)> work) {
   return [&context, work = std::move(work)](Request& request) -> Task<Response> {
+    const auto turn = co_await context.turns.take(who_asks(request));
     Response response =
         co_await reading(context, [&](catalog::Database& database) { return Response::json(work(database, request)); });
     co_return response;
@@ -38,6 +39,7 @@ Task<json> change(Context& context, Request& request, std::function<json(catalog
 
 Handler works_aside(Context& context, std::function<Response(Request&)> work) {
   return [&context, work = std::move(work)](Request& request) -> Task<Response> {
+    const auto turn = co_await context.turns.take(who_asks(request));
     std::optional<Response> response;
     co_await aside(context, [&] { response = work(request); });
     co_return std::move(*response);

@@ -9,7 +9,8 @@
 
 namespace linac::service {
 
-/// Answers with the JSON that `work` makes of the catalog, on a thread of the readers' pool.
+/// Answers with the JSON that `work` makes of the catalog, on a thread of the readers' pool, when it is the caller's
+/// turn.
 Handler reads(Context& context, std::function<nlohmann::json(catalog::Database&, Request&)> work);
 /// The same after a change: `work` runs on the writing thread, and more than once if it has to be tried again.
 Handler writes(Context& context, std::function<nlohmann::json(catalog::Database&, Request&)> work);

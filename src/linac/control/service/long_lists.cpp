@@ -18,7 +18,8 @@ std::string text_of(const json& value) {
 
 class ListSource : public http::PieceSource {
  public:
-  ListSource(Context& context, LongList list) : context_(context), list_(std::move(list)) {
+  ListSource(Context& context, std::string who, LongList list)
+      : context_(context), who_(std::move(who)), list_(std::move(list)) {
     std::string before = text_of(list_.more);
     before.back() = ',';
     if (list_.more.empty()) before = "{";
@@ -40,8 +41,9 @@ class ListSource : public http::PieceSource {
 
   Task<std::string> next() override {
     if (text_.empty() && !ended_) {
-      const auto turn = co_await context_.long_reads.take();
-      co_await aside(context_, [this] { context_.catalog.read([this](Database& database) { read(database); }); });
+      const auto turn = co_await context_.long_reads.take(who_);
+      co_await aside(context_,
+                     [this] { context_.catalog.read([this](Database& database) { read(database); }, kReadTimeMax); });
     }
     co_return take();
   }
@@ -63,6 +65,7 @@ class ListSource : public http::PieceSource {
   }
 
   Context& context_;
+  const std::string who_;
   LongList list_;
   std::string text_;
   size_t item_bytes_ = 0;  // about
@@ -74,16 +77,17 @@ class ListSource : public http::PieceSource {
 
 Handler reads_long_list(Context& context, std::function<LongList(Database&, Request&)> search) {
   return [&context, search = std::move(search)](Request& request) -> Task<Response> {
+    auto turn = co_await context.turns.take(who_asks(request));
     std::shared_ptr<ListSource> source = co_await reading(context, [&](Database& database) {
-      auto made = std::make_shared<ListSource>(context, search(database, request));
+      auto made = std::make_shared<ListSource>(context, who_asks(request), search(database, request));
       made->read(database);
       return made;
     });
+    turn.reset();
     Response response;
     if (source->ended()) {
       response.body = source->take();
     } else {
-      context.long_answers = true;
       response.pieces = std::move(source);
     }
     co_return response;

@@ -1,7 +1,7 @@
 #pragma once
 // Answers that may be long: a list that is read from the catalog and sent a piece at a time. A short one goes as one
-// body. Of all that are under way a few are read at a time, in turn, so that many of them neither fill the memory nor
-// keep others waiting.
+// body. Of all that are under way a few are read at a time, one of a user, in turn, so that many of them neither fill
+// the memory nor keep others waiting.
 
 #include <cstdint>
 #include <functional>

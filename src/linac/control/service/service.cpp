@@ -49,9 +49,8 @@
 namespace linac::service {
 namespace {
 
-constexpr int kReaders = 4;
 constexpr const char* kAdmin = "admin";
-constexpr int64_t kSweepEvery_s = 60, kTrimEvery_s = 3;
+constexpr int64_t kSweepEvery_s = 60;
 
 void check(const ServiceOptions& options, const http::Address& address) {
   const bool tls = !options.tls_certificate.empty();
@@ -188,7 +187,7 @@ class Service::Implementation {
       : folder_(prepared(options.data)),
         lock_(locked(folder_)),
         secret_box_(folder_),
-        context_(catalog_url(folder_, options.database), folder_, kReaders, options.keep_free,
+        context_(catalog_url(folder_, options.database), folder_, options.keep_free,
                  catalog::visibility(options.visibility)),
         authentication_(context_, options.authentication),
         pilots_(std::chrono::seconds(options.lease_s)),
@@ -202,7 +201,7 @@ class Service::Implementation {
         dispatcher_([this](Method method, const std::map<std::string, std::string>& headers,
                            const std::string& from) { return authentication_.identify(method, headers, from); },
                     guard(), router_,
-                    {address.loopback, lower(options.hosts), options.requests_per_s_max,
+                    {address.loopback, lower(options.hosts), options.requests_per_s_max, requests_at_once(options),
                      http::TrustedProxies(options.trusted_proxies)}),
         server_(dispatcher_, context_.traffic, settings(options, address), [this] { context_.hub.stop(); }) {
     const std::string host = address.host.find(':') == std::string::npos ? address.host : "[" + address.host + "]";
@@ -240,14 +239,14 @@ class Service::Implementation {
     }
   }
 
-  /// Forgets uploads that nobody finishes, and gives back the memory of long answers.
+  /// Forgets uploads that nobody finishes, and gives back the memory of large requests and answers.
   void keep_house() {
     std::unique_lock lock(house_mutex_);
     for (int64_t second = 1; !leaving_.wait_for(lock, std::chrono::seconds(1), [this] { return stopping_; });
          ++second) {
       conductor_.tick();
       if (second % kSweepEvery_s == 0) context_.parts.sweep();
-      if (second % kTrimEvery_s == 0 && context_.long_answers.exchange(false)) ::malloc_trim(0);
+      if (context_.traffic.large.exchange(false)) ::malloc_trim(0);
     }
   }
 
@@ -306,13 +305,16 @@ class Service::Implementation {
     return options.slots.empty() ? launch::Slots::of_host() : launch::Slots::of_text(options.slots);
   }
 
+  /// Of one user, and connections of one address.
+  static int requests_at_once(const ServiceOptions& options) { return std::max(1, options.connections_max / 4); }
+
   http::ServerSettings settings(const ServiceOptions& options, const http::Address& address) const {
     http::ServerSettings settings;
     settings.host = address.host;
     settings.port = address.port;
     settings.threads = options.threads > 0 ? options.threads : std::clamp(usable_cores(), 1, 4);
     settings.connections_max = options.connections_max;
-    settings.connections_of_address_max = std::max(1, options.connections_max / 4);
+    settings.connections_of_address_max = requests_at_once(options);
     settings.proxies = http::TrustedProxies(options.trusted_proxies);
     settings.keep_free = options.keep_free;
     settings.tls_certificate = options.tls_certificate;

@@ -56,7 +56,8 @@ Dispatcher::Dispatcher(Identify identify, Guard guard, const Router& router, Lim
       guard_(std::move(guard)),
       router_(router),
       limits_(std::move(limits)),
-      rate_(limits_.requests_per_s, 2 * limits_.requests_per_s) {}
+      rate_(limits_.requests_per_s, 2 * limits_.requests_per_s),
+      shares_(limits_.requests_at_once) {}
 
 std::optional<Response> Dispatcher::refuse_host(const Head& head, std::string_view path) const {
   const auto found = head.headers.find("host");
@@ -133,7 +134,13 @@ Task<void> Dispatcher::let_in(Head& head, const Route& route, Request& request) 
   if (!may(access, route.access))
     throw Refusal(RefusalKind::kDenied, fmt::format("[login] {} is a {} here; this needs the role {}",
                                                     request.caller.user, to_string(access), to_string(route.access)));
-  if (!rate_.take(access != Access::kOpen ? request.caller.user : from))
+  const std::string& who = access != Access::kOpen ? request.caller.user : from;
+  request.under_way = shares_.take(who);
+  if (!request.under_way)
+    throw Refusal(RefusalKind::kLimit,
+                  fmt::format("[service] {} requests and streams of yours are under way, which are the most; end some",
+                              limits_.requests_at_once));
+  if (!rate_.take(who))
     throw Refusal(
         RefusalKind::kLimit,
         fmt::format("[service] more than {:g} requests a second; send less at a time or wait", limits_.requests_per_s));

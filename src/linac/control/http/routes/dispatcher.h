@@ -49,6 +49,7 @@ class Dispatcher {
     bool loopback = true;            // listening there only: then the Host must be a name of this machine
     std::vector<std::string> hosts;  // further names allowed
     double requests_per_s = 0;
+    int requests_at_once = 1024;  // of a caller, streams among them
     TrustedProxies proxies{};
   };
   Dispatcher(Identify identify, Guard guard, const Router& router, Limits limits);
@@ -74,6 +75,7 @@ class Dispatcher {
   const Router& router_;
   const Limits limits_;
   RateLimit rate_;
+  Shares shares_;
 };
 
 /// Whether `host` ("name", "name:port", "[::1]:port") is a name or address of this machine alone.

@@ -67,11 +67,12 @@ struct Request {
   Caller caller;
   bool secure = false;  // came by TLS, to the service or to its proxy
   const Route* route = nullptr;
-  std::vector<Thing> things;   // that it changes, checked to be the caller's
-  std::vector<Thing> reads;    // that it reads, checked to be for the caller's eyes
-  bool of_another = false;     // one of them is not: the caller is an admin
-  bool noted = false;          // the change is in the audit log
-  std::shared_ptr<void> held;  // what the request holds until it is answered, e.g. room on the disk
+  std::vector<Thing> things;        // that it changes, checked to be the caller's
+  std::vector<Thing> reads;         // that it reads, checked to be for the caller's eyes
+  bool of_another = false;          // one of them is not: the caller is an admin
+  bool noted = false;               // the change is in the audit log
+  std::shared_ptr<void> held;       // what the request holds until it is answered, e.g. room on the disk
+  std::shared_ptr<void> under_way;  // the caller's place among requests
 
   const std::string& variable(const std::string& name) const { return variables.at(name); }
   /// Empty if there is none.

@@ -25,7 +25,7 @@ using asio::ip::tcp;
 using Outcome = RequestReader::Outcome;
 using Seconds = Stream::Seconds;
 
-constexpr Seconds kFirst{15}, kIdle{75}, kHead{15}, kBody{60}, kPiece{30}, kDrain{5};
+constexpr Seconds kFirst{15}, kIdle{75}, kHead{15}, kBody{60}, kPiece{30}, kDrain{2}, kLinger{5};
 constexpr uint64_t kDrainBytesMax = 256 * 1024;  // of the body of a refused request, so that its answer arrives
 constexpr size_t kFilePieceBytes = 256 * 1024;
 
@@ -39,10 +39,11 @@ class Connection {
     bool goes_on = co_await stream_.begin(kHead);
     place_.idle.erase(&stream_);
     while (goes_on && !place_.traffic.stopping) goes_on = co_await exchange();
-    co_await stream_.end(kDrain);
+    co_await stream_.end(kLinger);
     if (!unread_ || place_.traffic.stopping) co_return;
     place_.idle.insert(&stream_);
-    co_await stream_.linger(kDrain);
+    guest_.waits();
+    co_await stream_.linger(kLinger);
     place_.idle.erase(&stream_);
   }
 
@@ -103,6 +104,7 @@ class Connection {
     } catch (...) {
       failure = std::current_exception();
     }
+    if (request.body.size() > Traffic::kLargeBytes) place_.traffic.large = true;
     if (!failure && outcome == Outcome::kDone) {
       Response response = co_await place_.dispatcher.answer(route, request);
       co_return response;
@@ -119,14 +121,19 @@ class Connection {
                                "[service] the body is no HTTP, or did not come within a minute");
   }
 
-  /// Reads and forgets a short body of a refused request, or ends the connection after the answer.
+  /// Reads and forgets a short body of a refused request, or ends the connection after the answer. Gives way meanwhile
+  /// to whoever comes: a body that never does keeps nobody out.
   Task<void> drain() {
     if (!reader_.has_body()) co_return;
     if (reader_.expects_continue()) {
       keep_ = false;
       co_return;
     }
+    place_.idle.insert(&stream_);
+    guest_.waits();
     const Outcome outcome = co_await reader_.read_body(kDrainBytesMax, kDrain, kDrain, [](std::string_view) {});
+    place_.idle.erase(&stream_);
+    guest_.works();
     if (outcome != Outcome::kDone) {
       keep_ = false;
       unread_ = true;
@@ -160,6 +167,7 @@ class Connection {
   /// Whether all of it went out.
   Task<bool> send(Response& response, const Request& request) {
     Dispatcher::secure(response, place_.tls != nullptr);
+    if (response.pieces || response.body.size() > Traffic::kLargeBytes) place_.traffic.large = true;
     if (response.events) {
       keep_ = false;
       const bool sent = co_await send_events(response);

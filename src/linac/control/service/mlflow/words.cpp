@@ -27,7 +27,7 @@ Route route(Method method, const std::string& path, const char* name, const char
   route.body = method == Method::kGet ? BodyKind::kNone : BodyKind::kJson;
   route.fields = std::move(fields);
   route.handler = std::move(handler);
-  route.body_bytes_max = kBodyBytesMax;
+  route.body_bytes_max = route.changes.what == Changes::What::kNothing ? kSearchBytesMax : kBodyBytesMax;
   return route;
 }
 
@@ -184,9 +184,11 @@ json run_json(const catalog::Run& run) {
                         {"source", input.source},
                         {"schema", input.schema},
                         {"profile", input.profile}}}});
-  return {{"info", run_info_json(run)},
-          {"data", {{"metrics", metrics}, {"params", tags_json(run.parameters)}, {"tags", tags_json(run.tags)}}},
-          {"inputs", {{"dataset_inputs", inputs}}}};
+  json result = {{"info", run_info_json(run)},
+                 {"data", {{"metrics", metrics}, {"params", tags_json(run.parameters)}, {"tags", tags_json(run.tags)}}},
+                 {"inputs", {{"dataset_inputs", inputs}}}};
+  if (!run.cut.empty()) result["cut"] = run.cut;
+  return result;
 }
 
 json version_json(const catalog::ModelVersion& version) {

@@ -25,7 +25,7 @@ Permission shows(Changes::Find things);
 Permission shows_run();
 /// What is found for who asks.
 Permission finds();
-constexpr size_t kBodyBytesMax = 4 << 20;
+constexpr size_t kBodyBytesMax = 4 << 20, kSearchBytesMax = 256 << 10;  // of what records, and of what only reads
 
 // A batch's limits, as MLflow's server has them.
 constexpr size_t kMetricsMax = 1000, kParametersMax = 100, kTagsMax = 100, kEntitiesMax = 1000;

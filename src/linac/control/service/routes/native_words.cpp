@@ -17,20 +17,22 @@ json native_run(const catalog::Run& run) {
                            {"count", metric.count},
                            {"min", http::number_json(metric.min)},
                            {"max", http::number_json(metric.max)}};
-  return {{"id", run.id},
-          {"experiment", run.experiment},
-          {"name", run.name},
-          {"user", run.user},
-          {"state", catalog::to_string(run.state)},
-          {"reason", run.reason},
-          {"deleted", run.deleted},
-          {"created_ms", run.created_ms},
-          {"started_ms", run.started_ms},
-          {"ended_ms", run.ended_ms},
-          {"artifact_uri", run.artifact_uri},
-          {"parameters", run.parameters},
-          {"tags", run.tags},
-          {"metrics", std::move(metrics)}};
+  json result = {{"id", run.id},
+                 {"experiment", run.experiment},
+                 {"name", run.name},
+                 {"user", run.user},
+                 {"state", catalog::to_string(run.state)},
+                 {"reason", run.reason},
+                 {"deleted", run.deleted},
+                 {"created_ms", run.created_ms},
+                 {"started_ms", run.started_ms},
+                 {"ended_ms", run.ended_ms},
+                 {"artifact_uri", run.artifact_uri},
+                 {"parameters", run.parameters},
+                 {"tags", run.tags},
+                 {"metrics", std::move(metrics)}};
+  if (!run.cut.empty()) result["cut"] = run.cut;
+  return result;
 }
 
 json native_inputs(const catalog::Run& run) {
