@@ -4,6 +4,7 @@ attack_api_test.py [WORD]: those whose name has the word. Each attack worked onc
 
 import concurrent.futures
 import http.client
+import json
 import os
 import pathlib
 import re
@@ -15,7 +16,7 @@ import threading
 import time
 import traceback
 
-from attack_world import FILES, PARTS, People, Things, call, good
+from attack_world import FILES, PARTS, Answer, People, Things, call, good
 from lib.runs import LINAC
 from lib.server_process import Service
 
@@ -462,6 +463,135 @@ def test_damaged_pages(people: People):
         answer = call(service, "POST", "/api/2.0/mlflow/runs/create", {"experiment_id": "0"}, token)
         assert answer.status == 503 and b"damaged" in answer.body, (answer.status, answer.body)
         good(call(service, "GET", "/api/v1/experiments", token=token))  # what can be read is read
+
+
+# Rows of the page of bounds that are no matter of what a request names; the tests that hold them.
+OTHER_BOUNDS = {"head.bytes": "server_http_test", "search.seconds": "catalog_test", "list.names": "catalog_test", "user.readers": "service_test", "user.waiting": "service_test"}
+
+
+def bound_trials(people: People) -> dict:
+    """Of each bound the answer to a request that asks for so many."""
+    service, ann, mlflow = people.service, people.ann, "/api/2.0/mlflow/"
+    run = good(people.mlflow(ann, "runs/create", {"experiment_id": "0"})).json()["run"]["info"]["run_id"]
+    get = lambda path: call(service, "GET", path, token=ann)  # noqa: E731
+    post = lambda path, body: call(service, "POST", path, body, ann)  # noqa: E731
+    search = lambda **more: post(f"{mlflow}runs/search", {"experiment_ids": ["0"]} | more)  # noqa: E731
+    batch = lambda **more: post(f"{mlflow}runs/log-batch", {"run_id": run} | more)  # noqa: E731
+    metrics = lambda n: [{"key": f"m{i % 9}", "value": 1, "timestamp": i, "step": i} for i in range(n)]  # noqa: E731
+    pairs = lambda n, name: [{"key": f"{name}{i}", "value": "1"} for i in range(n)]  # noqa: E731
+    curves = lambda runs, keys, n: post("/api/v1/curves", {"runs": [run] * runs, "keys": ["m0"] * keys, "stretches": n})  # noqa: E731
+    senders = iter(range(100))
+
+    def padded(path: str, body: dict, size: int) -> Answer:
+        data = json.dumps(body).encode()
+        return post(path, data + b" " * (size - len(data)))
+
+    return {
+        "filter.bytes": lambda n: search(filter="tags.a = 'b'".ljust(n)),
+        "filter.conditions": lambda n: search(filter=" OR ".join(["tags.a = 'b'"] * n)),
+        "filter.values": lambda n: search(filter="tags.a IN (" + ",".join(["'b'"] * n) + ")"),
+        "filter.depth": lambda n: search(filter="(" * n + "tags.a = 'b'" + ")" * n),
+        "search.orders": lambda n: search(order_by=["start_time"] * n),
+        "search.experiments": lambda n: search(experiment_ids=["0"] * n),
+        "search.results": lambda n: search(max_results=n),
+        "search.body": lambda n: padded(f"{mlflow}runs/search", {"experiment_ids": ["0"]}, n),
+        "list.limit": lambda n: get(f"/api/v1/runs?limit={n}"),
+        "request.things": lambda n: post("/api/v1/curves", {"runs": [run] * n, "keys": []}),
+        "curves.curves": lambda n: curves(1, n, 1),
+        "curves.stretches": lambda n: curves(1, 1, n),
+        "curves.all_stretches": lambda n: curves(1, 100, n // 100) if n % 100 == 0 else curves(1, 101, 5000),
+        "points.batch": lambda n: post(f"/api/v1/runs/{run}/points", {"sender": f"s{next(senders)}", "sequence": 1, "points": {"p": [[i, 1, 1] for i in range(n)]}}),
+        "batch.metrics": lambda n: batch(metrics=metrics(n)),
+        "batch.parameters": lambda n: batch(params=pairs(n, "p")),
+        "batch.tags": lambda n: batch(tags=pairs(n, "t")),
+        "batch.entities": lambda n: batch(metrics=metrics(n - 100), params=pairs(100, "p")),
+        "batch.body": lambda n: padded(f"{mlflow}runs/log-batch", {"run_id": run}, n),
+        "name.metric": lambda n: batch(metrics=[{"key": "k" * n, "value": 1, "timestamp": 1, "step": 1}]),
+        "name.tag": lambda n: batch(tags=[{"key": "k" * n, "value": "1"}]),
+        "name.run": lambda n: people.mlflow(ann, "runs/create", {"experiment_id": "0", "run_name": "r" * n}),
+        "query.parameters": lambda n: get("/api/v1/runs?" + "&".join(["a=1"] * n)),
+        "body.depth": lambda n: post(f"{mlflow}runs/search", b'{"experiment_ids": ["0"], "more": ' + b"[" * (n - 1) + b"]" * (n - 1) + b"}"),
+    }
+
+
+def test_bounds(people: People):
+    """Each row of the page of bounds: so many are taken, one more is refused in the words and by the status that the page says."""
+    page = (pathlib.Path(__file__).parents[2] / "docs/reference/bounds.md").read_text()
+    rows = [[cell.strip(" `") for cell in line.split(" | ")] for line in page.splitlines() if line.startswith("| `")]
+    bounds = {row[0].strip("| `"): (int(row[1]), row[3], row[4].strip(" |")) for row in rows}
+    trials = bound_trials(people)
+    assert bounds.keys() == trials.keys() | OTHER_BOUNDS.keys(), bounds.keys() ^ (trials.keys() | OTHER_BOUNDS.keys())
+    for name, trial in trials.items():
+        most, status, words = bounds[name]
+        at, above = trial(most), trial(most + 1)
+        assert at.status == 200, (name, most, at.status, at.body[:300])
+        assert str(above.status) == status, (name, above.status, above.body[:300])
+        told = above.body.decode().replace("\\", "")
+        assert words in told and str(most) in told, (name, words, told)
+
+
+def test_bodies_that_never_come(_: People):
+    """Refused requests whose body is not sent keep nobody out."""
+    with Service("--connections", "16") as service:  # four of an address
+        host, port = service.url.split("//")[1].split(":")
+        held = []
+        try:
+            for _ in range(12):
+                connection = socket.create_connection((host, int(port)), timeout=10)
+                connection.sendall(b"POST /api/v1/curves HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n\r\n{")
+                held.append(connection)
+                time.sleep(0.02)
+                assert call(service, "GET", "/healthz").status == 200
+        finally:
+            for connection in held:
+                connection.close()
+
+
+def test_streams_of_one_user(_: People):
+    """Behind a proxy all have one address: one user's streams leave connections for others."""
+    with Service("--connections", "16", "--trusted-proxy", "127.0.0.1") as service:
+        people = People(service)
+        run = good(people.mlflow(people.ann, "runs/create", {"experiment_id": "0"})).json()["run"]["info"]["run_id"]
+        host, port = service.url.split("//")[1].split(":")
+        streams = []
+        try:
+            for i in range(8):
+                stream = http.client.HTTPConnection(host, int(port), timeout=10)
+                stream.request("GET", f"/api/v1/runs/{run}/events", headers={"Authorization": f"Bearer {people.ann}", "X-Forwarded-For": "10.0.0.1"})
+                answer = stream.getresponse()
+                streams.append(stream)
+                assert answer.status == (200 if i < 4 else 429), (i, answer.status)
+                if i >= 4:
+                    assert answer.headers["Retry-After"] and b"4 requests and streams" in answer.read()
+            assert call(service, "GET", f"/api/v1/runs/{run}", token=people.ann).status == 429
+            good(call(service, "GET", "/api/v1/me", token=people.bob))
+        finally:
+            for stream in streams:
+                stream.close()
+
+
+def test_heavy_searches(_: People):
+    """Eight of one user's heaviest searches at once: another's request is answered while they go on."""
+    with Service() as first:
+        people = People(first)
+        first.own_folder = False
+        assert first.stop() == 0
+    runs, tags = 6_000, 5
+    with sqlite3.connect(first.folder / "books.db") as database:
+        database.executemany("INSERT INTO runs (id, experiment, name, user_name, state, reason, deleted, created_ms, started_ms, ended_ms, order_ms) "
+                             "VALUES (?, 0, 'r', 'ann', 'RUNNING', '', 0, 1, 1, 0, 1)", ((f"{i:032x}",) for i in range(runs)))
+        database.executemany("INSERT INTO run_tags (run, key, value) SELECT number, ?, ? FROM runs", ((f"tag-{i}", "x" * 20) for i in range(tags)))
+    with Service(data=str(first.folder)) as service:
+        service.own_folder = True
+        heavy = " OR ".join(f"tags.`tag-{i % tags}` LIKE '%a%b{i}%'" for i in range(100))
+        search = {"experiment_ids": ["0"], "filter": heavy, "max_results": 1}
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            going_on = [pool.submit(call, service, "POST", "/api/2.0/mlflow/runs/search", search, people.ann) for _ in range(8)]
+            time.sleep(0.2)
+            good(call(service, "GET", "/api/v1/experiments", token=people.bob))
+            waiting = sum(not one.done() for one in going_on)
+            assert waiting >= 4, f"{8 - waiting} of 8 heavy searches went first"
+            assert all(one.result().status in (200, 400) for one in going_on)
 
 
 def test_large_searches(_: People):

@@ -199,7 +199,7 @@ class Parser {
   }
 
   std::unique_ptr<Filter> one(int depth) {
-    if (depth >= kFilterDepthMax)
+    if (depth > kFilterDepthMax)
       refuse(token_.at, "too many levels",
              fmt::format("{} parentheses and NOT in each other at most", kFilterDepthMax));
     if (word("NOT")) {

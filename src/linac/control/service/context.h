@@ -20,7 +20,7 @@
 
 namespace linac::service {
 
-constexpr int kReaders = 4;
+constexpr int kReaders = 4, kReadersOfOneMax = 2;
 /// Of a statement that reads for a request.
 constexpr std::chrono::milliseconds kReadTimeMax{10'000};
 
@@ -42,7 +42,7 @@ struct Context {
   catalog::Catalog catalog;
   boost::asio::thread_pool readers;  // threads for what blocks: reads of the catalog, files, password hashes
   Checks checks;                     // for files that strangers name
-  Turns turns{kReaders - 1, 2};      // at the readers' threads: one is left for who asks, and whether he may
+  Turns turns{kReaders - 1, kReadersOfOneMax};      // at the readers' threads: one is left for who asks, and whether he may
   Turns long_reads{2, 1};            // of them, for pieces of long answers
   Hub hub;
   http::Traffic traffic;

@@ -95,7 +95,9 @@ std::optional<Response> Dispatcher::read(Head& head, Admission& admission) const
   auto query = parse_query(std::string_view(head.target).substr(std::min(mark + 1, head.target.size())));
   if (!query)
     return refused(400, "INVALID_PARAMETER_VALUE",
-                   "[service] the query cannot be decoded (wanted: name=value&..., in UTF-8)");
+                   fmt::format("[service] the query cannot be decoded, or has more than {} parameters (wanted: "
+                               "name=value&..., in UTF-8)",
+                               kQueryParametersMax));
   request.method = *method;
   request.path = path;
   request.secure = head.secure || limits_.proxies.secure(head.from, head.headers);

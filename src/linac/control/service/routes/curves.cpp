@@ -7,6 +7,7 @@
 #include "linac/control/catalog/curves.h"
 #include "linac/control/catalog/metrics.h"
 #include "linac/control/http/routes/json_fields.h"
+#include "linac/control/service/bounds.h"
 #include "linac/control/service/handlers.h"
 #include "linac/control/service/routes/native_words.h"
 #include "linac/control/service/routes/table.h"
@@ -19,9 +20,7 @@ using nlohmann::json;
 
 namespace {
 
-constexpr int64_t kStretchesDefault = 500, kStretchesMax = 5000;
-constexpr size_t kCurvesMax = 500, kPointsMax = 20000;
-constexpr int64_t kStretchesOfAllMax = 500'000;
+constexpr int64_t kStretchesDefault = 500;
 
 json curves(Database& database, const Request& request, const std::vector<std::string>& runs,
             const std::vector<std::string>& keys) {

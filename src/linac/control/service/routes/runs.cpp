@@ -5,6 +5,7 @@
 #include "linac/base/base/refusal.h"
 #include "linac/base/base/utf8.h"
 #include "linac/control/catalog/models.h"
+#include "linac/control/service/bounds.h"
 #include "linac/control/service/handlers.h"
 #include "linac/control/service/long_lists.h"
 #include "linac/control/service/routes/native_words.h"
@@ -18,7 +19,7 @@ using nlohmann::json;
 
 namespace {
 
-constexpr int64_t kPageDefault = 100, kPageMax = 5000;
+constexpr int64_t kPageDefault = 100;
 
 int64_t limit_of(const Request& request) {
   const int64_t limit = request.integer("limit", kPageDefault);
