@@ -40,10 +40,10 @@ struct Context {
   const std::filesystem::path uploads = data / kUploadsFolder;
   http::Uploads parts{uploads};  // large files on their way
   catalog::Catalog catalog;
-  boost::asio::thread_pool readers;  // threads for what blocks: reads of the catalog, files, password hashes
-  Checks checks;                     // for files that strangers name
-  Turns turns{kReaders - 1, kReadersOfOneMax};      // at the readers' threads: one is left for who asks, and whether he may
-  Turns long_reads{2, 1};            // of them, for pieces of long answers
+  boost::asio::thread_pool readers;             // threads for what blocks: reads of the catalog, files, password hashes
+  Checks checks;                                // for files that strangers name
+  Turns turns{kReaders - 1, kReadersOfOneMax};  // at the readers' threads: one is left for who asks, and whether he may
+  Turns long_reads{2, 1};                       // of them, for pieces of long answers
   Hub hub;
   http::Traffic traffic;
   std::atomic<int64_t> points_total = 0, failed_logins_total = 0;
