@@ -3,10 +3,12 @@
 attack_api_test.py [WORD]: those whose name has the word. Each attack worked once. One service is shared by most of them."""
 
 import concurrent.futures
+import contextlib
 import http.client
 import json
 import os
 import pathlib
+import pty
 import re
 import socket
 import sqlite3
@@ -17,6 +19,7 @@ import time
 import traceback
 
 from attack_world import FILES, PARTS, Answer, People, Things, call, good
+from lib.checks import wait_for
 from lib.runs import LINAC
 from lib.server_process import Service
 
@@ -197,12 +200,17 @@ def test_artifacts_in_anothers_place(people: People):
         assert answer.status == 400, (place, answer.body)
 
 
-def test_state_of_a_job(people: People):
-    """The owner of a job cannot declare it ended, or hide it, while it takes its place: that would get around quotas."""
-    first = good(people.mlflow(people.admin, "runs/create", {"experiment_id": "0"})).json()["run"]["info"]["run_id"]
+def queued_job(people: People, token: str) -> str:
+    """A job that waits for a run which does not end."""
+    first = good(people.mlflow(token, "runs/create", {"experiment_id": "0"})).json()["run"]["info"]["run_id"]
     job = pathlib.Path(__file__).resolve().parents[2] / "examples" / "topology.yaml"
     body = {"job": job.read_text(), "folder": str(job.parent), "directory": str(job.parents[1]), "depends_on": [first], "cores": 1}
-    queued = good(call(people.service, "POST", "/api/v1/jobs", body, people.admin)).json()["runs"][0]["id"]
+    return good(call(people.service, "POST", "/api/v1/jobs", body, token)).json()["runs"][0]["id"]
+
+
+def test_state_of_a_job(people: People):
+    """The owner of a job cannot declare it ended, or hide it, while it takes its place: that would get around quotas."""
+    queued = queued_job(people, people.admin)
     for status in ("FINISHED", "KILLED", "RUNNING"):
         assert people.mlflow(people.admin, "runs/update", {"run_id": queued, "status": status}).status == 409
     assert people.mlflow(people.admin, "runs/delete", {"run_id": queued}).status == 409
@@ -363,6 +371,93 @@ def test_places_that_ask_for_tokens(people: People):
         assert made.status == 400, (address, made.status, made.body)
         made = people.mlflow(people.bob, "model-versions/create", {"name": "lure", "source": address})
         assert made.status == 400, (address, made.status, made.body)
+
+
+def test_places_at_stores(_: People):
+    """Artefacts lie at the service, or at stores that an admin lists: else whoever logs there writes to a bucket of the experiment's maker."""
+    with Service("--artifact-store", "s3://bucket/calo") as service:
+        people = People(service)
+        good(people.mlflow(people.bob, "registered-models/create", {"name": "kept"}))
+        for i, (place, status) in enumerate([("s3://bucket/calo", 200), ("s3://bucket/calo/x", 200), ("s3://bucket/calorimeter", 400), ("s3://bobs/x", 400), ("gs://bobs", 400)]):
+            assert people.mlflow(people.bob, "experiments/create", {"name": f"at {i}", "artifact_location": place}).status == status, place
+            assert people.mlflow(people.bob, "model-versions/create", {"name": "kept", "source": place}).status == status, place
+        assert people.mlflow(people.bob, "model-versions/create", {"name": "kept", "source": "s3://bucket/calo/../bobs"}).status == 400
+    done = subprocess.run([LINAC, "serve", "--artifact-store", "http://host/x"], capture_output=True, text=True, timeout=30)
+    assert done.returncode == 2 and "--artifact-store http://host/x" in done.stderr, done
+
+
+def test_places_of_models(people: People):
+    """Nobody lays files where those of another's model will be, whether the model is there or only its name is known."""
+    for place in ("models/ann-soon/0123", "models/a=20b/0123", "models/a%20b/0123"):
+        lured = call(people.service, "PUT", f"{FILES}/{place}/model.keras", b"bob's", people.bob)
+        assert lured.status == 403 and b"models" in lured.body, (place, lured.status, lured.body)
+    for name in ("ann-soon", "a b"):
+        good(people.mlflow(people.ann, "registered-models/create", {"name": name}))
+    for place in ("models/ann-soon/0123", "models/a=20b/0123"):
+        assert call(people.service, "PUT", f"{FILES}/{place}/model.keras", b"bob's", people.bob).status == 403, place
+        good(call(people.service, "PUT", f"{FILES}/{place}/model.keras", b"ann's", people.ann))
+
+
+STEERING = ("two\nlines", "clear\x1b[2J", "title\x1b]0;x\x07", "back\r", "c1\x9b2J", "right\u202eto left", "line\u2028", "bell\x07")
+
+
+def test_names_that_steer_terminals(people: People):
+    """Names with line ends, escape sequences or overrides of direction are refused; reasons of others show as plain text."""
+    ann = people.ann
+    run = good(people.mlflow(ann, "runs/create", {"experiment_id": "0"})).json()["run"]["info"]["run_id"]
+    good(people.mlflow(ann, "registered-models/create", {"name": "steered"}))
+    experiment = good(people.mlflow(ann, "experiments/create", {"name": "steered"})).json()["experiment_id"]
+    for name in STEERING:
+        for path, body in [
+                ("experiments/create", {"name": name}), ("runs/create", {"experiment_id": "0", "run_name": name}), ("runs/update", {"run_id": run, "run_name": name}),
+                ("runs/set-tag", {"run_id": run, "key": name, "value": "1"}), ("runs/log-parameter", {"run_id": run, "key": name, "value": "1"}),
+                ("runs/log-metric", {"run_id": run, "key": name, "value": 1, "timestamp": 1}), ("registered-models/create", {"name": name}),
+                ("registered-models/set-tag", {"name": "steered", "key": name, "value": "1"}), ("experiments/set-experiment-tag", {"experiment_id": experiment, "key": name, "value": "1"}),
+                ("logged-models", {"experiment_id": "0", "name": name})]:
+            answer = people.mlflow(ann, path, body)
+            assert answer.status == 400, (path, name, answer.status, answer.body)
+
+
+def test_reasons_on_a_terminal(people: People):
+    """What `linac status` shows of another's words on a terminal cannot move its cursor, nor look like a line of its own."""
+    run = queued_job(people, people.ann)
+    lie = "done\n  user     admin\x1b[2J\x1b[1;31mred\x9b1A"
+    good(call(people.service, "POST", f"/api/v1/runs/{run}/cancel", {"reason": lie}, people.ann))
+    environment = {**os.environ, "LINAC_SERVER": people.service.url, "LINAC_TOKEN": people.ann}
+    for verb in (["status", run], ["list"]):
+        main, side = pty.openpty()
+        subprocess.run([LINAC, *verb], stdout=side, env=environment, timeout=30, check=True)
+        os.close(side)
+        shown = b""
+        with contextlib.suppress(OSError):  # the end of a terminal
+            while piece := os.read(main, 65536):
+                shown += piece
+        os.close(main)
+        assert run.encode() in shown and b"\x1b" not in shown and b"\xc2\x9b" not in shown, shown
+        assert not any(line.strip().startswith(b"user     admin") for line in shown.splitlines()), shown
+
+
+def test_audit_of_logins_and_looks(people: People):
+    """The audit tells of logins, of wrong tokens without being filled by them, and what an admin read of another's."""
+    service = people.service
+    run = good(people.mlflow(people.ann, "runs/create", {"experiment_id": "0"})).json()["run"]["info"]["run_id"]
+    good(call(service, "POST", "/api/v1/login", {"token": people.ann}))
+    wrong = people.ann[:-4] + "0000"
+    for _ in range(5):
+        assert call(service, "GET", "/api/v1/me", token=wrong).status in (401, 429)
+    for _ in range(3):
+        good(call(service, "GET", f"/api/v1/runs/{run}", token=people.admin))
+        good(call(service, "GET", f"/api/v1/runs/{run}", token=people.ann))
+
+    def entries() -> list:
+        return [(e["user"], e["action"], e["object"]) for e in good(call(service, "GET", "/api/v1/audit?limit=1000", token=people.admin)).json()["entries"]]
+
+    look = ("admin", "read", f"run {run} of ann")
+    wait_for(lambda: look in entries(), "the audit has the look, which nobody waited for")
+    told = entries()
+    assert any(e[:2] == ("ann", "login") and e[2].startswith("token ") for e in told), told
+    assert 1 <= sum(e[1] == "login.failed" for e in told) <= 2, told
+    assert told.count(look) == 1 and not any(e[:2] == ("ann", "read") for e in told), told
 
 
 def test_streams_of_who_may_no_longer(people: People):

@@ -143,11 +143,10 @@ def places_of_artifacts_lead_nowhere_else(service, admin, member, folder) -> Non
 
 
 def locations_of_an_older_database_lead_nowhere_else(service, admin, member, folder) -> None:
-    """What was written before it was looked at: the run's files lie beside its log; or, as if MLflow's client was to ask a host, where the
-    service has its own."""
+    """What was written before it was looked at: the run's files lie beside its log."""
     import sqlite3
     outside = folder / "older-outside"
-    for name, location, beside_its_log in (("older", f"mlflow-artifacts:/../{outside.name}", True), ("older-host", f"mlflow-artifacts:/{outside}", False)):
+    for name, location in (("older", f"mlflow-artifacts:/../{outside.name}"), ("older-host", f"mlflow-artifacts:/{outside}")):
         status, answer = member.ask("POST", "/api/2.0/mlflow/experiments/create", {"name": name})
         assert status == 200, answer
         with sqlite3.connect(service.folder / "books.db", timeout=20) as books:
@@ -156,8 +155,7 @@ def locations_of_an_older_database_lead_nowhere_else(service, admin, member, fol
         run = member.submit(plug_in(folder, name, "print('ran')"), experiment=name)
         member.ended(run)
         assert "ran" in member.log(run), member.log(run)
-        place = pathlib.Path("runs") / run / "outputs" if beside_its_log else pathlib.Path("artifacts") / answer["experiment_id"] / run / "artifacts"
-        assert not outside.exists() and not (service.folder / outside.name).exists() and (service.folder / place).is_dir(), (location, place)
+        assert not outside.exists() and not (service.folder / outside.name).exists() and (service.folder / "runs" / run / "outputs").is_dir(), location
 
 
 def what_lies_in_a_folder_of_an_attempt_is_not_started(service, admin, member, folder) -> None:

@@ -141,7 +141,7 @@ def named_by_changes(n: Names) -> list[tuple[str, str, str, object]]:
         ("mlflow_create_logged_model", "POST", f"{MLFLOW}logged-models", {"experiment_id": n.experiment}),
         ("mlflow_create_logged_model", "POST", f"{MLFLOW}logged-models", {"experiment_id": "0", "source_run_id": n.run}),
         ("mlflow_create_model_version", "POST", f"{MLFLOW}model-versions/create", {"name": n.model, "source": "s3://bucket/x"}),
-        ("mlflow_create_model_version", "POST", f"{MLFLOW}model-versions/create", {"name": "bob-model", "source": "s3://b/x", "model_id": n.logged}),
+        ("mlflow_create_model_version", "POST", f"{MLFLOW}model-versions/create", {"name": "bob-model", "source": "runs:/x", "model_id": n.logged}),
         ("mlflow_log_batch", "POST", f"{MLFLOW}runs/log-batch", {"run_id": n.run, "tags": []}),
         ("mlflow_set_tag", "POST", f"{MLFLOW}runs/set-tag", {"run_id": n.run, "key": "a", "value": "b"}),
         ("mlflow_delete_experiment", "POST", f"{MLFLOW}experiments/delete", {"experiment_id": n.experiment}),

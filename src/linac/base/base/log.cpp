@@ -10,17 +10,26 @@
 #include <mutex>
 
 #include "linac/base/base/progress.h"
+#include "linac/base/base/terminal_text.h"
 
 namespace linac::log {
 namespace {
+
+// Others' words are in it: what follows a line end is set in, so that no line of theirs looks like one of ours.
+std::string readable(std::string_view line) {
+  std::string text = plain_lines(line.substr(0, line.size() - 1));
+  for (size_t at = 0; (at = text.find('\n', at)) != std::string::npos; at += 3) text.insert(at + 1, "  ");
+  return text + "\n";
+}
 
 // Writes to standard error above the progress bar, and to the run's log file.
 class TerminalSink : public spdlog::sinks::base_sink<std::mutex> {
  protected:
   void sink_it_(const spdlog::details::log_msg& message) override {
-    spdlog::memory_buf_t text;
-    formatter_->format(message, text);
-    Progress::write_above({text.data(), text.size()});
+    spdlog::memory_buf_t line;
+    formatter_->format(message, line);
+    const std::string text = readable({line.data(), line.size()});
+    Progress::write_above(text);
     // One write call on a descriptor opened for appending: lines of several processes do not tear.
     if (file_ >= 0 && ::write(file_, text.data(), text.size()) < 0) file_ = -1;
   }

@@ -1,5 +1,7 @@
 #include "linac/base/base/percent.h"
 
+#include <algorithm>
+
 #include "linac/base/base/utf8.h"
 
 namespace linac {
@@ -46,6 +48,20 @@ std::string percent_encoded(std::string_view text, bool keep_slashes) {
     }
   }
   return encoded;
+}
+
+std::string name_as_folder(std::string_view name) {
+  std::string folder = percent_encoded(name);
+  std::ranges::replace(folder, '%', '=');
+  return folder;
+}
+
+std::optional<std::string> folder_as_name(std::string_view folder) {
+  std::string encoded(folder);
+  std::ranges::replace(encoded, '=', '%');
+  auto name = percent_decoded(encoded, false);
+  if (!name || name_as_folder(*name) != folder) return std::nullopt;
+  return name;
 }
 
 }  // namespace linac

@@ -2,13 +2,15 @@
 
 #include <algorithm>
 
+#include "linac/base/base/terminal_text.h"
 #include "linac/base/base/utf8.h"
 
 namespace linac {
 
-std::string lined_up(const TextRows& rows, size_t indent) {
+std::string lined_up(TextRows rows, size_t indent) {
   std::vector<size_t> widths;
-  for (const auto& row : rows) {
+  for (auto& row : rows) {
+    std::ranges::transform(row, row.begin(), one_line);
     widths.resize(std::max(widths.size(), row.size()));
     for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], utf8_width(row[i]));
   }

@@ -14,6 +14,7 @@
 #include "linac/base/base/error.h"
 #include "linac/base/base/log.h"
 #include "linac/base/base/nearest.h"
+#include "linac/base/base/terminal_text.h"
 #include "linac/base/base/version.h"
 
 namespace linac::cli {
@@ -94,6 +95,7 @@ int run(CLI::App& app, int argc, char** argv,
     if (failed) failed(what, static_cast<int>(code));
     return static_cast<int>(code);
   };
+  keep_terminal_plain();
   try {
     app.parse(argc, argv);
     return 0;

@@ -35,9 +35,8 @@ void change(const ChangeOptions& options, const std::string& what, void (*at_sit
       fmt::print("{}\n", answer.dump());
       continue;
     }
-    const std::string reason = answer.at("reason");
-    fmt::print("{}  {}{}\n", answer.at("id").get<std::string>(), answer.at("state").get<std::string>(),
-               reason.empty() ? "" : ": " + reason);
+    const std::string id = answer.at("id"), state = answer.at("state"), reason = answer.at("reason");
+    fmt::print("{}", lined_up({{id, reason.empty() ? state : state + ": " + reason}}));
   }
 }
 

@@ -121,6 +121,10 @@ void add_serve_verb(CLI::App& app) {
                    "of new experiments and models: private (owner and admins read) or shared (everybody with a token)")
       ->check(CLI::IsMember({"private", "shared"}))
       ->capture_default_str();
+  verb->add_option(
+      "--artifact-store", options->artifact_stores,
+      "s3://BUCKET/FOLDER: experiments may keep artefacts there, and versions of models their files; repeat "
+      "for several (default: at the service alone)");
   verb->add_flag("--no-auth", *no_auth, "everybody is an admin; only for a loopback address");
   verb->footer(
       "Examples:\n"

@@ -53,13 +53,12 @@ void print_run(client::ServiceClient& service, const std::string& id, bool as_js
     fmt::print("{}\n", run.dump(2));
     return;
   }
-  fmt::print("{}  {}\n", id, run.at("name").get<std::string>());
-  const std::string reason = run.at("reason");
-  fmt::print("  state    {}{}\n", run.at("state").get<std::string>(), reason.empty() ? "" : ": " + reason);
-  fmt::print("  user     {}\n", run.at("user").get<std::string>());
-  fmt::print("  started  {}\n  ended    {}\n", client::time_words(run.at("started_ms")),
-             client::time_words(run.at("ended_ms")));
-  fmt::print("\n");
+  const std::string name = run.at("name"), user = run.at("user"), state = run.at("state"), reason = run.at("reason");
+  fmt::print("{}", lined_up({{id, name}}));
+  fmt::print("{}\n", lined_up({{"  state", reason.empty() ? state : state + ": " + reason},
+                               {"  user", user},
+                               {"  started", client::time_words(run.at("started_ms"))},
+                               {"  ended", client::time_words(run.at("ended_ms"))}}));
   std::vector<std::vector<std::string>> rows;
   for (const json& change : run.at("transitions"))
     rows.push_back({"  " + client::time_words(change.at("time_ms")), change.at("to"), change.at("reason")});

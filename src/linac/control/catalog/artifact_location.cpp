@@ -1,10 +1,12 @@
 #include "linac/control/catalog/artifact_location.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <string_view>
 
+#include "linac/base/base/error.h"
 #include "linac/base/base/lower_ascii.h"
 #include "linac/base/base/refusal.h"
 #include "linac/base/base/safe_path.h"
@@ -69,9 +71,8 @@ bool is_asked_with_a_token(const std::string& uri) {
 }
 
 std::string artifacts_of(int64_t experiment, const std::string& location, const std::string& path) {
-  return location.empty() || is_asked_with_a_token(location)
-             ? fmt::format("mlflow-artifacts:/{}/{}/artifacts", experiment, path)
-             : fmt::format("{}{}{}/artifacts", location, location.back() == '/' ? "" : "/", path);
+  return location.empty() ? fmt::format("mlflow-artifacts:/{}/{}/artifacts", experiment, path)
+                          : fmt::format("{}{}{}/artifacts", location, location.back() == '/' ? "" : "/", path);
 }
 
 void check_artifact_location(const std::string& location) {
@@ -89,6 +90,32 @@ void check_artifact_location(const std::string& location) {
   if (is_asked_with_a_token(location)) throw refused(location, "MLflow's clients would send their tokens there");
   if (colon + 3 == location.size() || location[colon + 3] == '/') throw refused(location, "it names no host");
   if ((location + "/").find("/../") != std::string::npos) throw refused(location, "it has a part '..'");
+}
+
+void check_store(const std::string& uri, const std::vector<std::string>& stores) {
+  const bool own = uri.empty() || uri.starts_with(kOwn) || uri.starts_with("runs:/") || uri.starts_with("models:/");
+  const auto below = [&](const std::string& store) {
+    return uri.starts_with(store) && (uri.size() == store.size() || uri[store.size()] == '/');
+  };
+  const bool climbs = (uri + "/").find("/../") != std::string::npos;
+  if (own || (!climbs && std::ranges::any_of(stores, below))) return;
+  throw Refusal(
+      RefusalKind::kInvalid,
+      fmt::format("[artifacts] '{}' lies at none of the stores of this service ({}); leave it out, or an "
+                  "admin starts it with --artifact-store",
+                  printable(uri), stores.empty() ? "there are none" : fmt::format("{}", fmt::join(stores, ", "))));
+}
+
+void check_stores(const std::vector<std::string>& stores) {
+  for (const std::string& store : stores) {
+    try {
+      if (store.ends_with('/')) throw refused(store, "it ends with a slash");
+      if (store.starts_with(kOwn)) throw refused(store, "the service's own place needs no mention");
+      check_artifact_location(store);
+    } catch (const Refusal& refusal) {
+      throw user_error(fmt::format("[serve] --artifact-store {}: {}", store, refusal.what()));
+    }
+  }
 }
 
 std::optional<std::string> own_artifacts(const std::string& uri) {

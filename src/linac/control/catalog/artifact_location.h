@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace linac::catalog {
 
@@ -17,9 +18,15 @@ void check_artifact_location(const std::string& location);
 /// mlflow-artifacts: nobody gives others such an address.
 bool is_asked_with_a_token(const std::string& uri);
 
-/// Where the artefacts of `path`, a run or "models/ID" of an experiment at `location`, lie; with the service where that
-/// is empty or, as older databases have it, asks for tokens.
+/// Where the artefacts of `path`, a run or "models/ID" of an experiment at `location`, lie; empty: with the service.
 std::string artifacts_of(int64_t experiment, const std::string& location, const std::string& path);
+
+/// kInvalid for a place that is neither the service's nor of one of `stores`, which are prefixes that end with a part
+/// of the path: what the service hands out as an address, its clients go to. Empty, runs:/ and models:/ are the
+/// service's.
+void check_store(const std::string& uri, const std::vector<std::string>& stores);
+/// User error for a prefix that no location could begin with.
+void check_stores(const std::vector<std::string>& stores);
 
 /// The path of an artefact URI below the service's folder of artefacts; nothing for one that lies elsewhere (s3://,
 /// file:/), or that is no clean path.

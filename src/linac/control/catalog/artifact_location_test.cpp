@@ -2,14 +2,15 @@
 
 #include <gtest/gtest.h>
 
+#include "linac/base/base/error.h"
 #include "linac/base/base/refusal.h"
 #include "linac/control/catalog/runs.h"
 
 namespace linac::catalog {
 namespace {
 
-TEST(ArtifactLocation, OldOnesThatAskForTokensAreNotHandedOut) {
-  EXPECT_EQ(run_artifacts(7, "https://host/x", "id"), "mlflow-artifacts:/7/id/artifacts");
+TEST(ArtifactLocation, OfARun) {
+  EXPECT_EQ(run_artifacts(7, "", "id"), "mlflow-artifacts:/7/id/artifacts");
   EXPECT_EQ(run_artifacts(7, "s3://bucket", "id"), "s3://bucket/id/artifacts");
 }
 
@@ -50,6 +51,20 @@ TEST(ArtifactLocation, IsAPlaceOfTheServiceOrAStore) {
                           "MLFLOW-ARTIFACTS:/x"})
     EXPECT_THROW(check_artifact_location(bad), Refusal) << bad;
   EXPECT_THROW(check_artifact_location("s3://b/" + std::string(2000, 'a')), Refusal);
+}
+
+TEST(ArtifactLocation, OfStoresOnlyThoseOfTheService) {
+  const std::vector<std::string> stores{"s3://bucket/calo", "gs://other"};
+  for (const char* good : {"", "mlflow-artifacts:/x", "runs:/id/model", "models:/m-1", "s3://bucket/calo",
+                           "s3://bucket/calo/x", "gs://other/y"})
+    EXPECT_NO_THROW(check_store(good, stores)) << good;
+  for (const char* bad : {"s3://bucket", "s3://bucket/calorimeter", "s3://bucket/calo/../x", "gs://others",
+                          "hdfs://host/x", "dbfs:/x", "S3://bucket/calo"})
+    EXPECT_THROW(check_store(bad, stores), Refusal) << bad;
+  EXPECT_THROW(check_store("s3://bucket/calo", {}), Refusal);
+  EXPECT_NO_THROW(check_stores(stores));
+  for (const char* bad : {"http://host", "/x", "s3://", "s3://b/", "mlflow-artifacts:/x"})
+    EXPECT_THROW(check_stores({bad}), Error) << bad;
 }
 
 TEST(ArtifactLocation, GivesNoPathThatLeadsElsewhere) {

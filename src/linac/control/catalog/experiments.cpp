@@ -35,7 +35,7 @@ Experiment of_row(const Row& row) {
   return {.id = row.integer(0),
           .name = row.text(1),
           .user = row.text(6),
-          .artifact_location = is_asked_with_a_token(row.text(2)) ? "" : row.text(2),  // of a service before
+          .artifact_location = row.text(2),
           .deleted = row.integer(3) != 0,
           .created_ms = row.integer(4),
           .updated_ms = row.integer(5),

@@ -101,7 +101,9 @@ void append_points(Database& database, const std::string& run, std::span<const K
   for (auto& [key, curve] : curves) {
     auto at = r.series.find(*key);
     if (at == r.series.end()) {
-      at = r.series.emplace(*key, read_series(c, r.number, *key)).first;
+      const SeriesState state = read_series(c, r.number, *key);
+      if (state.count == 0) check_key("metric", *key);
+      at = r.series.emplace(*key, state).first;
       if (c.memory) c.memory->count_series();
     }
     if (repeated == Repeated::kOnce) drop_repeated(c, curve, at->second);

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "linac/base/base/terminal_text.h"
+
 namespace linac::catalog {
 namespace {
 
@@ -29,6 +31,16 @@ std::vector<Row> rows_of_list(Database& database, std::string sql, size_t at, st
   return database.query(sql, std::span<const Value>(values));
 }
 
+/// Names stand in tables, logs and paths of others.
+void check_line(const std::string& what, const std::string& name) {
+  const size_t at = find_steering(name);
+  if (at == std::string::npos) return;
+  throw Refusal(RefusalKind::kInvalid,
+                fmt::format("[catalog] the name of {} '{}' has a line end or another character that steers a terminal, "
+                            "at byte {}; leave it out",
+                            what, one_line(name.substr(0, 40)), at));
+}
+
 }  // namespace
 
 void check_key(const std::string& what, const std::string& key) {
@@ -37,6 +49,7 @@ void check_key(const std::string& what, const std::string& key) {
   if (key.size() > kTagKeyMax)
     throw Refusal(RefusalKind::kInvalid, fmt::format("[catalog] the name of {} '{}...' has {} bytes; {} are the most",
                                                      what, key.substr(0, 40), key.size(), kTagKeyMax));
+  check_line(what, key);
 }
 
 void check_tag(const std::string& what, const std::string& key, const std::string& value) {
@@ -53,6 +66,7 @@ void check_name(const std::string& what, const std::string& name) {
   if (name.size() > kNameMax)
     throw Refusal(RefusalKind::kInvalid, fmt::format("[catalog] the name of the {} has {} bytes; {} are the most", what,
                                                      name.size(), kNameMax));
+  check_line("the " + what, name);
 }
 
 int64_t run_number(Database& database, const std::string& id, bool writable) {

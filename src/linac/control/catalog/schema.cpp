@@ -239,7 +239,23 @@ CREATE TABLE study_jobs (
   ending {text} NOT NULL, why {text} NOT NULL, PRIMARY KEY (study, trial)) {by_key};
 )";
 
-constexpr std::array kMigrations{kFirst, kSecond, kThird, kFourth, kFifth, kSixth, kSeventh, kEighth, kNinth};
+// Places that MLflow's client would send its token to (artifact_location.h) are given to nobody any more: experiments
+// have the service's own, and what they had in a tag; of a version it stays to be read, and no client asks it.
+constexpr std::string_view kTenth = R"(
+INSERT INTO experiment_tags (experiment, key, value)
+  SELECT id, 'linac.former_location', artifact_location FROM experiments
+  WHERE lower(artifact_location) LIKE 'http://%' OR lower(artifact_location) LIKE 'https://%'
+  OR (lower(artifact_location) LIKE 'mlflow-artifacts://%' AND artifact_location NOT LIKE '%:///%')
+  ON CONFLICT (experiment, key) DO NOTHING;
+UPDATE experiments SET artifact_location = ''
+  WHERE lower(artifact_location) LIKE 'http://%' OR lower(artifact_location) LIKE 'https://%'
+  OR (lower(artifact_location) LIKE 'mlflow-artifacts://%' AND artifact_location NOT LIKE '%:///%');
+UPDATE model_versions SET source = 'refused:' || source
+  WHERE lower(source) LIKE 'http://%' OR lower(source) LIKE 'https://%'
+  OR (lower(source) LIKE 'mlflow-artifacts://%' AND source NOT LIKE '%:///%');
+)";
+
+constexpr std::array kMigrations{kFirst, kSecond, kThird, kFourth, kFifth, kSixth, kSeventh, kEighth, kNinth, kTenth};
 
 // Those that others refer to in front.
 constexpr std::array<std::string_view, 38> kTables{"experiments",

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "linac/control/catalog/logged_models.h"
 #include "linac/control/catalog/models.h"
 #include "linac/control/catalog/owners.h"
@@ -164,6 +166,13 @@ TEST_P(VisibilityMigrationTest, WhatWasThereStaysShared) {
       "INSERT INTO model_versions (model, version, source, run, description, user_name, stage, status, "
       "created_ms, updated_ms) VALUES (1, 1, 'mlflow-artifacts:/models/old/12', '', '', 'ann', 'None', "
       "'READY', 1, 1)");
+  database->query(
+      "INSERT INTO experiments (name, artifact_location, deleted, created_ms, updated_ms, user_name) VALUES "
+      "('host', 'HTTPS://host/x', 0, 1, 1, 'ann'), ('own', 'mlflow-artifacts:/calo', 0, 1, 1, 'ann'), "
+      "('proxied', 'mlflow-artifacts://host/x', 0, 1, 1, 'ann')");
+  database->query(
+      "INSERT INTO model_versions (model, version, source, run, description, user_name, stage, status, "
+      "created_ms, updated_ms) VALUES (1, 2, 'http://host/x', '', '', 'ann', 'None', 'READY', 1, 1)");
   database->query("INSERT INTO users (name, role, account, disabled, created_ms) VALUES ('ann', 'member', '', 0, 1)");
   database->query(
       "INSERT INTO runs (id, experiment, name, user_name, state, reason, deleted, created_ms, started_ms, "
@@ -182,7 +191,16 @@ TEST_P(VisibilityMigrationTest, WhatWasThereStaysShared) {
   EXPECT_THROW(database->query("DELETE FROM data_sets WHERE number = 1"), std::exception) << "inputs refer to it";
   for (const auto& e : search_experiments(*database, kBob, "", {}, View::kAll, 10, "").items)
     EXPECT_EQ(e.visibility, Visibility::kShared) << e.name;
-  EXPECT_EQ(search_experiments(*database, kBob, "", {}, View::kAll, 10, "").items.size(), 2u);
+  EXPECT_EQ(search_experiments(*database, kBob, "", {}, View::kAll, 10, "").items.size(), 5u);
+  for (const auto& [name, location, former] : {std::array{"host", "", "HTTPS://host/x"},
+                                               {"own", "mlflow-artifacts:/calo", ""},
+                                               {"proxied", "", "mlflow-artifacts://host/x"}}) {
+    const auto found = experiment_by_name(*database, kBob, name);
+    EXPECT_EQ(found->artifact_location, location);
+    EXPECT_EQ(found->tags, former[0] == '\0' ? Tags() : (Tags{{"linac.former_location", former}}));
+  }
+  EXPECT_EQ(version(*database, "old", 2).source, "refused:http://host/x") << "MLflow's client sends its token there";
+  EXPECT_EQ(version(*database, "old", 1).source, "mlflow-artifacts:/models/old/12");
   EXPECT_EQ(search_models(*database, kBob, "", {}, 10, "").items.size(), 1u);
   EXPECT_TRUE(shown_by_a_model(*database, "models/old/12/model.keras", "ann"));
   EXPECT_FALSE(shown_by_a_model(*database, "models/old/12/model.keras", ""));

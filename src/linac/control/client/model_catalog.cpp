@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 
 #include "linac/base/base/atomic_file.h"
 #include "linac/base/base/error.h"
@@ -57,14 +56,6 @@ bool is_model_file(const std::string& name) {
 std::string quoted(std::string text) {
   for (size_t at = 0; (at = text.find('\'', at)) != std::string::npos; at += 2) text.insert(at, "'");
   return "'" + text + "'";
-}
-
-// The name goes into paths of the cache.
-std::string plain(std::string text) {
-  std::replace_if(
-      text.begin(), text.end(),
-      [](char c) { return !std::isalnum(static_cast<unsigned char>(c)) && c != '-' && c != '.'; }, '_');
-  return text;
 }
 
 }  // namespace
@@ -154,18 +145,19 @@ CatalogVersion ModelCatalog::find(const ModelAddress& address) {
 
 CatalogVersion ModelCatalog::add(const NewModel& model) {
   const std::string checksum = checksum_of(model.file), file = model.file.filename().string();
-  const std::string folder = fmt::format("models/{}/{}", plain(model.name), checksum);
+  const std::string folder = fmt::format("models/{}/{}", name_as_folder(model.name), checksum);
   const auto place = [&](const std::string& name) {
     return fmt::format("{}/{}", kArtifacts, percent_encoded(folder + "/" + name, true));
   };
+  const Answer there = service_.request("GET", "/api/2.0/mlflow/registered-models/get", {{"name", model.name}}, "", "");
+  if (there.status == 404)
+    mlflow("registered-models/create", {{"name", model.name}});  // whose files its owner alone keeps
   service_.upload(place(file), model.file);
   const TemporaryFolder folder_of_notes;
   write_file_atomically(folder_of_notes / kProvenance,
                         model.provenance.dump(2, ' ', false, json::error_handler_t::replace) + "\n");
   service_.upload(place(kProvenance), folder_of_notes / kProvenance);
 
-  const Answer there = service_.request("GET", "/api/2.0/mlflow/registered-models/get", {{"name", model.name}}, "", "");
-  if (there.status == 404) mlflow("registered-models/create", {{"name", model.name}});
   json tags = json::array();
   auto all = model.tags;
   all["linac.file"] = file;
@@ -278,7 +270,8 @@ std::string local_model(const std::string& text, std::string* fixed) {
   ServiceClient service(find_login(""));
   ModelCatalog catalog(service);
   const CatalogVersion version = catalog.find(parse_model_address(text));
-  const auto folder = storage::cache_folder() / "models" / plain(version.name) / std::to_string(version.version);
+  const auto folder =
+      storage::cache_folder() / "models" / name_as_folder(version.name) / std::to_string(version.version);
   const auto file = catalog.fetch(version, folder);
   log::info(fmt::format("{} is version {} of {}: {}", text, version.version, version.name, file.string()));
   if (fixed != nullptr) *fixed = fixed_address(version.name, version.version);

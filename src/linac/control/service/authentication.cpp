@@ -92,8 +92,17 @@ std::optional<Authentication::Known> Authentication::remembered(const std::strin
   return found->second;
 }
 
-void Authentication::refuse_unknown(const std::string& from) {
+void Authentication::count_failure(const std::string& from) {
   ++context_.failed_logins_total;
+  note_aside(context_, failed_logins_.failed(from, now_ms()));
+}
+
+void Authentication::note_failures(bool all) {
+  note_aside(context_, failed_logins_.over(now_ms(), all));
+}
+
+void Authentication::refuse_unknown(const std::string& from) {
+  count_failure(from);
   if (!unknown_.take(from))
     throw Refusal(RefusalKind::kLimit, "[login] too many unknown tokens from this address; try in a minute");
   throw unknown("the token is not right, has expired, or its user is disabled");
@@ -126,7 +135,7 @@ Task<Authentication::Known> Authentication::by_token(const std::string& secret, 
     if (!right) unproven_.take(guessed);
   }
   if (!right) {
-    ++context_.failed_logins_total;
+    count_failure(from);
     throw unknown("the token is not right");
   }
   const int64_t now = now_ms();
@@ -186,6 +195,7 @@ Task<Authentication::Login> Authentication::login(const std::string& secret, con
       fmt::format("{}{}; HttpOnly; SameSite=Strict; Path=/; Max-Age={}", kCookie, name, Sessions::kLifetimeMs / 1000);
   login.csrf = sessions_.find(name, now_ms())->csrf;
   login.caller = known.caller;
+  note_aside(context_, {{now_ms(), known.caller.user, "login", "token " + known.caller.token, from}});
   co_return login;
 }
 

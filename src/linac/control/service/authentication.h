@@ -12,6 +12,7 @@
 #include "linac/control/catalog/users.h"
 #include "linac/control/http/rate_limit.h"
 #include "linac/control/service/context.h"
+#include "linac/control/service/failed_logins.h"
 #include "linac/control/service/http_words.h"
 #include "linac/control/service/sessions.h"
 
@@ -48,6 +49,8 @@ class Authentication {
   /// Whether what he came with is still good, by the catalog and the sessions of now.
   bool still_good(catalog::Database& database, const Caller& caller);
   bool required() const { return required_; }
+  /// Puts wrong tokens of minutes that are over into the audit log; `all`: of those that go on as well.
+  void note_failures(bool all = false);
 
   static constexpr int64_t kRememberedMs = 60'000;
   static constexpr size_t kRememberedMax = 10000;
@@ -58,6 +61,7 @@ class Authentication {
     int64_t until_ms = 0;
   };
   [[noreturn]] void refuse_unknown(const std::string& from);
+  void count_failure(const std::string& from);
   /// The secret of this token is another one.
   bool wrong_for_certain(const std::string& token, const std::string& hash);
   Task<Known> by_token(const std::string& secret, const std::string& from);
@@ -66,6 +70,7 @@ class Authentication {
   Context& context_;
   const bool required_;
   Sessions sessions_;
+  FailedLogins failed_logins_;
   http::RateLimit unknown_{10.0 / 60, 20};   // by address: tokens that there are not
   http::RateLimit unproven_{10.0 / 60, 20};  // by address and token: wrong secrets of one that was never right yet
   std::mutex mutex_;

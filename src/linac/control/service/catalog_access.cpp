@@ -24,4 +24,13 @@ Task<void> write_catalog(Context& context, catalog::Catalog::Work work) {
   co_await http::awaited([&](http::Finish finish) { context.catalog.write(std::move(work), std::move(finish)); });
 }
 
+void note_aside(Context& context, std::vector<catalog::AuditEntry> entries) {
+  if (entries.empty()) return;
+  context.catalog.write(
+      [entries = std::move(entries)](catalog::Database& database) {
+        for (const catalog::AuditEntry& entry : entries) catalog::audit(database, entry);
+      },
+      [](std::exception_ptr) {});
+}
+
 }  // namespace linac::service

@@ -12,7 +12,9 @@
 #include <functional>
 #include <optional>
 #include <type_traits>
+#include <vector>
 
+#include "linac/control/catalog/users.h"
 #include "linac/control/service/context.h"
 #include "linac/control/service/http_words.h"
 
@@ -32,6 +34,9 @@ Task<std::invoke_result_t<F, catalog::Database&>> reading(Context& context, F wo
   });
   co_return std::move(*result);
 }
+
+/// Into the audit log; nobody waits for it, and it is missed where nothing can be written any more.
+void note_aside(Context& context, std::vector<catalog::AuditEntry> entries);
 
 template <class F>
 Task<std::invoke_result_t<F, catalog::Database&>> writing(Context& context, F work) {

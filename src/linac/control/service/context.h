@@ -7,6 +7,7 @@
 #include <chrono>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "linac/control/catalog/catalog.h"
 #include "linac/control/catalog/visibility.h"
@@ -26,10 +27,11 @@ constexpr std::chrono::milliseconds kReadTimeMax{10'000};
 
 struct Context {
   Context(const std::string& database_url, std::filesystem::path data_folder, int64_t keep_free,
-          catalog::Visibility visibility)
+          catalog::Visibility visibility, std::vector<std::string> stores)
       : data(std::move(data_folder)),
         keep_free(keep_free),
         visibility(visibility),
+        stores(std::move(stores)),
         catalog(database_url, kReaders),
         readers(static_cast<size_t>(kReaders)) {}
 
@@ -37,6 +39,7 @@ struct Context {
   const int64_t keep_free;               // bytes of its disk that uploads and new jobs do not get
   const catalog::Visibility visibility;  // of new experiments and models
   const std::filesystem::path artifacts = data / kArtifactsFolder;
+  const std::vector<std::string> stores;  // beside the service's own, that artefacts may lie at
   const std::filesystem::path uploads = data / kUploadsFolder;
   http::Uploads parts{uploads};  // large files on their way
   catalog::Catalog catalog;

@@ -6,6 +6,7 @@
 
 #include "linac/base/base/clock.h"
 #include "linac/base/base/hex.h"
+#include "linac/base/base/percent.h"
 #include "linac/base/base/refusal.h"
 #include "linac/base/base/safe_path.h"
 #include "linac/base/base/utf8.h"
@@ -87,6 +88,17 @@ PlaceFound found_place(Database& database, const std::string& path) {
   return {{owner.value_or(""), shown}, may_be_taken ? place : ""};
 }
 
+/// A folder in models/NAME is taken by who owns the model NAME, so that nobody lays files where another's will be.
+void need_model_of(Database& database, const std::string& place, const std::string& user) {
+  const auto name = folder_as_name(parts_of(place).at(1));
+  const auto audience = name ? catalog::audience_of_model(database, *name) : std::nullopt;
+  if (audience && audience->owner == user) return;
+  throw Refusal(RefusalKind::kDenied,
+                fmt::format("[files] '{}' is for files of a model that you own; register its name first "
+                            "(registered-models/create), or choose another",
+                            printable(place)));
+}
+
 /// With the files of a version of a shared model goes what MLflow knows of them.
 std::optional<catalog::Audience> audience_of_logged_files(Database& database, const std::string& id) {
   auto found = catalog::place_of_logged_model(database, id);
@@ -109,6 +121,25 @@ catalog::Audience found_audience(Database& database, const Thing& thing) {
   }();
   if (!found) throw not_there(thing);
   return *found;
+}
+
+/// Nothing for what is not there, or has no owner who would mind: the handler will say what it is.
+std::optional<catalog::Audience> audience_if_known(Database& database, const Thing& thing) {
+  if (thing.kind == kUserThing) return catalog::Audience{thing.id, false};
+  if (thing.kind == kUploadThing || thing.kind == kAgentThing || thing.kind == kLeaseThing) return std::nullopt;
+  try {
+    if (thing.kind == kArtifactThing) return found_place(database, harmless_path(thing.id)).audience;
+    return found_audience(database, thing);
+  } catch (const Refusal&) {
+    return std::nullopt;
+  }
+}
+
+/// Its id; of an artefact the run's folder, so that a thousand files are read once.
+std::string folder_of(const Thing& thing) {
+  if (thing.kind != kArtifactThing) return thing.id;
+  const size_t first = thing.id.find('/');
+  return thing.id.substr(0, first == std::string::npos ? first : thing.id.find('/', first + 1));
 }
 
 /// Of a body that is about to come.
@@ -160,8 +191,10 @@ Task<catalog::Audience> Ownership::audience_of_artifact(const Request& request, 
   PlaceFound found = co_await reading(context_, [&](Database& database) { return found_place(database, path); });
   const bool takes = changes && !found.to_take.empty() && request.method != Method::kDelete;
   if (!takes) co_return std::move(found.audience);
-  const std::string owner = co_await writing(
-      context_, [&](Database& database) { return catalog::take_place(database, found.to_take, request.caller.user); });
+  const std::string owner = co_await writing(context_, [&](Database& database) {
+    need_model_of(database, found.to_take, request.caller.user);
+    return catalog::take_place(database, found.to_take, request.caller.user);
+  });
   co_return catalog::Audience{owner, false};
 }
 
@@ -214,6 +247,7 @@ Task<void> Ownership::check(Request& request) {
       refuse(request, thing, audience);
     if (!by_its_secret && audience.owner != request.caller.user) request.of_another = true;
   }
+  if (viewer.all) co_await note_reads(request);
   for (const Thing& thing : request.reads) {
     if (viewer.all) break;
     const catalog::Audience audience = co_await audience_of(request, thing, false);
@@ -226,15 +260,42 @@ Task<void> Ownership::check(Request& request) {
       request.held = uploads_.expect(thing.id, length_of(request));
 }
 
+/// And it is from now on.
+bool Ownership::noted_lately(const std::string& key) {
+  const std::unique_lock lock(mutex_);
+  if (noted_.size() >= kRememberedMax) noted_.clear();
+  const int64_t now = now_ms();
+  int64_t& last = noted_[key];
+  if (now - last < kNotedAgainMs) return true;
+  last = now;
+  return false;
+}
+
+Task<void> Ownership::note_reads(const Request& request) {
+  std::vector<const Thing*> looked_at;
+  for (const Thing& thing : request.reads)
+    if (!noted_lately(fmt::format("{} reads {} {}", request.caller.user, thing.kind, folder_of(thing))))
+      looked_at.push_back(&thing);
+  if (looked_at.empty()) co_return;
+  const catalog::Viewer as_anybody{request.caller.user};
+  auto entries = co_await reading(context_, [&](Database& database) {
+    std::vector<catalog::AuditEntry> found;
+    for (const Thing* thing : looked_at) {
+      const auto audience = audience_if_known(database, *thing);
+      if (!audience || audience->owner.empty() || may_read(as_anybody, *audience)) continue;
+      found.push_back({now_ms(), request.caller.user, "read",
+                       fmt::format("{} {} of {}", thing->kind, printable(folder_of(*thing)), audience->owner),
+                       request.caller.from});
+    }
+    return found;
+  });
+  note_aside(context_, std::move(entries));
+}
+
 Task<void> Ownership::note(const Request& request) {
   if (!request.route->changes.noted_each) {
     if (!request.of_another) co_return;
-    const std::string key = request.caller.user + ' ' + object_of(request);
-    const std::unique_lock lock(mutex_);
-    if (noted_.size() >= kRememberedMax) noted_.clear();
-    int64_t& last = noted_[key];
-    if (now_ms() - last < kNotedAgainMs) co_return;
-    last = now_ms();
+    if (noted_lately(request.caller.user + ' ' + object_of(request))) co_return;
   }
   const catalog::AuditEntry entry = entry_of(request);
   co_await writing(context_, [&](Database& database) { catalog::audit(database, entry); });

@@ -7,7 +7,8 @@
 //   model                                  who made it; versions and aliases are their model's
 //   artefact                               the run's or logged model's in whose folder it lies; in
 //   models/NAME/CHECKSUM,
-//                                          where `linac models` keeps files, who wrote first; elsewhere admins alone.
+//                                          where `linac models` keeps files, who wrote first, who owned the model then;
+//                                          elsewhere admins alone.
 //                                          The files of a shared model are shared as well
 //   upload                                 who began it; its parts also who knows the secret that he was told
 //   user (his tokens)                      he himself
@@ -40,15 +41,18 @@ class Ownership {
   Task<void> check(Request& request);
   /// Puts the change into the audit log, if it belongs there.
   Task<void> note(const Request& request);
+  /// The same for what an admin reads of another's, who has not shared it.
+  Task<void> note_reads(const Request& request);
 
   static constexpr size_t kRememberedMax = 100000;
-  static constexpr int64_t kNotedAgainMs = 3600'000;  // an admin's hand in what another's run records
+  static constexpr int64_t kNotedAgainMs = 3600'000;  // an admin's hand in what another's run records, and his looks
 
  private:
   Task<catalog::Audience> audience_of(const Request& request, const Thing& thing, bool changes);
   Task<catalog::Audience> audience_of_artifact(const Request& request, const std::string& path, bool changes);
   std::string check_upload(const Request& request, const Thing& thing) const;
   std::optional<std::string> remembered(const std::string& key);
+  bool noted_lately(const std::string& key);
 
   Context& context_;
   http::Uploads& uploads_;

@@ -25,6 +25,7 @@
 #include "linac/base/base/refusal.h"
 #include "linac/base/base/signals.h"
 #include "linac/base/base/sole_lock.h"
+#include "linac/control/catalog/artifact_location.h"
 #include "linac/control/catalog/experiments.h"
 #include "linac/control/catalog/users.h"
 #include "linac/control/execution/record/run_places.h"
@@ -64,6 +65,7 @@ void check(const ServiceOptions& options, const http::Address& address) {
         "[serve] tokens would travel to {} unencrypted; give --tls-cert and --tls-key, or listen at 127.0.0.1 "
         "behind a proxy that speaks TLS",
         options.listen));
+  catalog::check_stores(options.artifact_stores);
 }
 
 /// Each connection is a file: as many as the system lets.
@@ -188,7 +190,7 @@ class Service::Implementation {
         lock_(locked(folder_)),
         secret_box_(folder_),
         context_(catalog_url(folder_, options.database), folder_, options.keep_free,
-                 catalog::visibility(options.visibility)),
+                 catalog::visibility(options.visibility), options.artifact_stores),
         authentication_(context_, options.authentication),
         pilots_(std::chrono::seconds(options.lease_s)),
         sites_(options.sites, options.trust_jobs),
@@ -245,9 +247,13 @@ class Service::Implementation {
     for (int64_t second = 1; !leaving_.wait_for(lock, std::chrono::seconds(1), [this] { return stopping_; });
          ++second) {
       conductor_.tick();
-      if (second % kSweepEvery_s == 0) context_.parts.sweep();
+      if (second % kSweepEvery_s == 0) {
+        context_.parts.sweep();
+        authentication_.note_failures();
+      }
       if (context_.traffic.large.exchange(false)) ::malloc_trim(0);
     }
+    authentication_.note_failures(/*all=*/true);
   }
 
   http::Dispatcher::Guard guard() {

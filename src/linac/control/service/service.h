@@ -16,6 +16,7 @@ struct ServiceOptions {
   std::filesystem::path tls_certificate, tls_key;  // PEM
   bool authentication = true;
   std::string visibility = "private";        // or "shared": of new experiments and models
+  std::vector<std::string> artifact_stores;  // "s3://bucket/folder": where artefacts may lie, beside the service's own
   std::vector<std::string> hosts;            // further names by which clients may call the service
   std::vector<std::string> trusted_proxies;  // whose X-Forwarded-For is believed
   int threads = 0;                           // for connections; 0: as many as cores, at most 4

@@ -1,6 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "linac/base/base/refusal.h"
+#include "linac/control/catalog/artifact_location.h"
 #include "linac/control/service/handlers.h"
 #include "linac/control/service/mlflow/words.h"
 #include "linac/control/service/routes/table.h"
@@ -21,12 +22,14 @@ int64_t id_of(const Request& request) {
   return mlflow::experiment_id(request.text("experiment_id"));
 }
 
-json created(Database& database, Request& request, catalog::Visibility visibility) {
-  const std::string name = request.text("name");
+json created(Database& database, Request& request, const Context& context) {
+  const std::string name = request.text("name"), location = request.text("artifact_location");
+  catalog::check_artifact_location(location);
+  catalog::check_store(location, context.stores);
   catalog::refuse_hidden_experiment_name(database, viewer_of(request), name);
   const int64_t id =
-      catalog::create_experiment(database, name, request.text("artifact_location"),
-                                 mlflow::tags(request.list("tags"), kTagBytesMax), request.caller.user, visibility);
+      catalog::create_experiment(database, name, location, mlflow::tags(request.list("tags"), kTagBytesMax),
+                                 request.caller.user, context.visibility);
   request.things = {{kExperimentThing, std::to_string(id)}};
   return {{"experiment_id", std::to_string(id)}};
 }
@@ -70,8 +73,8 @@ std::vector<Route> mlflow_experiment_routes(Context& context) {
             {{"name", FieldType::kText, true, "not taken yet"},
              {"artifact_location", FieldType::kText, false, "URL of the artefacts; none: this service keeps them"},
              {"tags", FieldType::kObjects, false, "{key, value}"}},
-            writes(context, [&context](Database& database,
-                                       Request& request) { return created(database, request, context.visibility); })),
+            writes(context,
+                   [&context](Database& database, Request& request) { return created(database, request, context); })),
       route(kGet, "experiments/get", "get_experiment", "An experiment by its id",
             mlflow::shows(by_field(kExperimentThing, "experiment_id")), {kId},
             reads(context,

@@ -32,21 +32,17 @@ json answer_of(const catalog::ModelVersion& version) {
   return {{"model_version", mlflow::version_json(version)}};
 }
 
-void check_server(const std::string& source) {
+/// The files of a version are fetched by whoever asks for it: a path of somebody's own machine would name other files
+/// there.
+void check_source(const std::string& source, const std::vector<std::string>& stores) {
   if (catalog::is_asked_with_a_token(source))
     throw Refusal(RefusalKind::kInvalid,
                   fmt::format("[models] source '{}' is a server that MLflow's clients would send their tokens to; log "
                               "the model as an artefact and give its URI",
                               printable(source)));
-}
-
-/// The files of a version are fetched by whoever asks for it: a path of somebody's own machine would name other files
-/// there.
-void check_source(const std::string& source) {
-  check_server(source);
   const size_t colon = source.find(':');
   const std::string scheme = colon == std::string::npos ? "" : source.substr(0, colon);
-  if (source.empty() || (scheme != "file" && scheme.size() > 1)) return;
+  if (source.empty() || (scheme != "file" && scheme.size() > 1)) return catalog::check_store(source, stores);
   throw Refusal(
       RefusalKind::kInvalid,
       fmt::format("[models] source '{}' is a path of one machine; log the model as an artefact and give its URI",
@@ -79,7 +75,6 @@ std::string resolved(Database& database, const catalog::Viewer& viewer, std::str
     std::from_chars(name.data() + slash + 1, name.data() + name.size(), number);
     source = version_of(database, viewer, name.substr(0, slash), number).source;
   }
-  check_server(source);  // a service before took more
   return source;
 }
 
@@ -93,14 +88,14 @@ std::string files_of(Database& database, const catalog::Viewer& viewer, const st
   }
 }
 
-json created(Database& database, Request& request) {
+json created(Database& database, Request& request, const std::vector<std::string>& stores) {
   const catalog::Viewer viewer = viewer_of(request);
   catalog::NewVersion version{.source = request.text("source"),
                               .run = request.text("run_id"),
                               .description = request.text("description"),
                               .user = request.caller.user,
                               .tags = mlflow::tags(request.list("tags"), kTagBytesMax)};
-  check_source(version.source);
+  check_source(version.source, stores);
   version.files = files_of(database, viewer, version.source);
   std::string model = request.text("model_id");
   if (model.empty() && version.source.starts_with("models:/m-")) model = version.source.substr(8);
@@ -152,7 +147,8 @@ std::vector<Route> mlflow_version_routes(Context& context) {
              {"run_link", FieldType::kText, false, "URL of a run elsewhere"},
              {"description", FieldType::kText, false, "in Markdown"},
              {"model_id", FieldType::kText, false, "the logged model that it is"}},
-            writes(context, created)),
+            writes(context, [&context](Database& database,
+                                       Request& request) { return created(database, request, context.stores); })),
       route(kPatch, "model-versions/update", "update_model_version", "Another description", own,
             {kName, kVersion, {"description", FieldType::kText, false, "in Markdown"}},
             writes(context,
