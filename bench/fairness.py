@@ -11,13 +11,13 @@ import concurrent.futures
 import contextlib
 import http.client
 import json
+import multiprocessing
 import os
 import pathlib
 import socket
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 
 import turns
@@ -33,9 +33,9 @@ class Client:
     def __init__(self, url: str, token: str):
         self.host, self.token, self.connection = url.split("//")[1], token, None
 
-    def ask(self, method: str, path: str, body: dict | None = None) -> tuple[int, bytes]:
+    def ask(self, method: str, path: str, body: dict | bytes | None = None) -> tuple[int, bytes]:
         """Once more on a new connection where the service has ended the old one."""
-        data = None if body is None else json.dumps(body).encode()
+        data = json.dumps(body).encode() if isinstance(body, dict) else body
         headers = {"Authorization": f"Bearer {self.token}"} | ({"Content-Type": "application/json"} if data else {})
         for again in (False, True):
             if self.connection is None:
@@ -91,15 +91,16 @@ def conditions() -> str:
     return text
 
 
-def worst_of(kind: str, url: str, token: str, wide: str, stop: threading.Event) -> None:
+def worst_of(kind: str, url: str, token: str, wide: str, stop) -> None:
+    """On one connection after the other, in a process of its own, so that making requests does not hold Bob up."""
     client = Client(url, token)
-    bodies = {"conditions": {"experiment_ids": ["0"], "filter": conditions(), "max_results": 1}, "experiments": {"experiment_ids": ["0"] * 700_000, "max_results": 1}}
+    search = {"conditions": {"experiment_ids": ["0"], "filter": conditions(), "max_results": 1}, "names": {"experiment_ids": [wide], "max_results": 10},
+              "experiments": {"experiment_ids": ["0"] * 700_000, "max_results": 1}}
+    body = json.dumps(search[kind]).encode() if kind in search else None
     while not stop.is_set():
         with contextlib.suppress(http.client.HTTPException, OSError):
-            if kind in bodies:
-                client.ask("POST", SEARCH, bodies[kind])
-            elif kind == "names":
-                client.ask("POST", SEARCH, {"experiment_ids": [wide], "max_results": 10})
+            if body:
+                client.ask("POST", SEARCH, body)
             else:
                 host, port = client.host.split(":")
                 with socket.create_connection((host, int(port)), timeout=10) as silent:
@@ -126,11 +127,11 @@ def of_service(service: Service, runs: int, seconds: float) -> dict:
     wide = fill(service.url, eve, runs)
     figures = {}
     for kind in ("nothing", "conditions", "experiments", "names", "bodies"):
-        stop = threading.Event()
-        eves = [threading.Thread(target=worst_of, args=(kind, service.url, eve, wide, stop), daemon=True) for _ in range(EVES if kind != "nothing" else 0)]
+        stop = multiprocessing.Event()
+        eves = [multiprocessing.Process(target=worst_of, args=(kind, service.url, eve, wide, stop), daemon=True) for _ in range(EVES if kind != "nothing" else 0)]
         for one in eves:
             one.start()
-        time.sleep(0.3)
+        time.sleep(1)
         taken = delays(service.url, bob, seconds)
         stop.set()
         for one in eves:

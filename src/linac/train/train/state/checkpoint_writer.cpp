@@ -1,5 +1,7 @@
 #include "linac/train/train/state/checkpoint_writer.h"
 
+#include <algorithm>
+#include <span>
 #include <string_view>
 #include <utility>
 
@@ -11,6 +13,9 @@ namespace {
 
 constexpr const char* kCheckpoint = "writing a checkpoint";
 constexpr size_t kFollowersMax = 8;  // pictures of some epochs
+constexpr size_t kPieceBytes = 1 << 20;
+constexpr int kRestOverWork = 4;
+using Clock = std::chrono::steady_clock;
 
 }  // namespace
 
@@ -96,6 +101,7 @@ CheckpointStore& CheckpointWriter::store() {
 template <class Condition>
 void CheckpointWriter::wait_until(std::unique_lock<std::mutex>& lock, const Condition& condition) {
   awaited_ = true;
+  changed_.notify_all();  // no rest any more
   changed_.wait(lock, condition);
   awaited_ = false;
 }
@@ -142,6 +148,12 @@ void CheckpointWriter::run() {
   }
 }
 
+/// Beside a training that goes on.
+void CheckpointWriter::rest(Clock::duration worked) {
+  std::unique_lock lock(mutex_);
+  changed_.wait_for(lock, kRestOverWork * worked, [&] { return awaited_ || given_up_; });
+}
+
 void CheckpointWriter::write_checkpoint() {
   const auto go_on = [&] {
     const std::lock_guard lock(mutex_);
@@ -149,7 +161,16 @@ void CheckpointWriter::write_checkpoint() {
     if (awaited_) piece_is_done();
   };
   const auto tell = [&](const TakePiece& take) {
-    tell_encoded(copy_, notes_, take);
+    auto since = Clock::now();
+    tell_encoded(copy_, notes_, [&](std::span<const std::byte> bytes) {
+      while (!bytes.empty()) {
+        const auto piece = bytes.first(std::min(bytes.size(), kPieceBytes));
+        take(piece);
+        bytes = bytes.subspan(piece.size());
+        rest(Clock::now() - since);
+        since = Clock::now();
+      }
+    });
     go_on();  // the whole of it lies beside its place
   };
   const auto synced = [&] {

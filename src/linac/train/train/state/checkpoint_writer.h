@@ -2,12 +2,16 @@
 // Checkpoints on their way to the disk while the training goes on. The training pauses for a copy of its state; a
 // thread encodes the copy, writes it, and removes older files.
 //
+// The thread works a fifth of the time, so that the steps beside it hardly take longer; all of it once the training waits
+// for it.
+//
 // At most one checkpoint is under way. A further one waits for it: so each that the job asks for is written, memory
 // holds one copy, and a disk that is slower than the job slows the training down instead of falling behind.
 //
 // Used by one thread. What the other thread could not write is thrown by the next call here, once; but for what another
 // worker writes by now (record/record_fence.h).
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -65,6 +69,7 @@ class CheckpointWriter {
 
   void run();
   void write_checkpoint();
+  void rest(std::chrono::steady_clock::duration worked);
   bool idle() const { return !checkpoint_due_ && followers_.empty() && !busy_; }  // under the mutex
   template <class Condition>
   void wait_until(std::unique_lock<std::mutex>& lock, const Condition& condition);
