@@ -26,6 +26,7 @@ FAULTS_PER_S = 5.0
 SHORT_S = (0.02, 0.5)  # evenly on a logarithmic scale
 LONG_S, LONG_PART = (2.0, 8.5), 0.012
 LOSSES_MAX = 3
+WRITER_PART = 0.5  # of the faults hit who writes for all: the most senior member, or its host
 CLONE_NEWNET = 0x40000000
 
 # What may happen, and how often beside the others.
@@ -70,6 +71,7 @@ class Faults:
         self.net, self.names = fleet.net, [host.name for host in fleet.net]
         self.count: collections.Counter = collections.Counter()
         self.double = self.done_again = 0
+        self.on_writer = 0  # that hit the most senior member, or its host
         self.resumed_at: int | None = None
         self.recoveries: list[float] = []
         self.next = time.monotonic()
@@ -124,16 +126,16 @@ class Faults:
     # --- of the network ---
 
     def cut(self) -> bool:
-        host = self.dice.choice(self.names)
+        host = self._host()
         others = [name for name in self.names if name != host]
         return self._cut("cut", [way for other in others for way in ((host, other), (other, host))], [host])
 
     def one_way_cut(self) -> bool:
-        way = tuple(self.dice.sample(self.names, 2))
+        way = tuple(self._two_hosts())
         return self._cut("one-way cut", [way], [way[0]])
 
     def partial_cut(self) -> bool:
-        one, other = self.dice.sample(self.names, 2)
+        one, other = self._two_hosts()
         return self._cut("partial cut", [(one, other), (other, one)], [one])
 
     def _cut(self, kind: str, ways: list[tuple[str, str]], cut_off: list[str]) -> bool:
@@ -151,7 +153,7 @@ class Faults:
         return True
 
     def slow_link(self) -> bool:
-        one, other = self.dice.sample(self.names, 2)
+        one, other = self._two_hosts()
         delay = self.dice.uniform(2, 40)
         shape = {"delay_ms": delay, "jitter_ms": self.dice.uniform(0, delay), "loss": self.dice.choice([0, 0, 0.01, 0.05]),
                  "stall_per_mb": self.dice.choice([0, 1]), "stall_ms": self.dice.uniform(0, 200)}
@@ -160,7 +162,7 @@ class Faults:
         return True
 
     def slow_host(self) -> bool:
-        host = self.net[self.dice.choice(self.names)]
+        host = self.net[self._host()]
         host.limit_rate(self.dice.choice(["10mbit", "50mbit", "200mbit"]))
         self._begin("slow host", host.name, self.dice.uniform(0.1, 1.0), lambda: host.limit_rate(None), disturbs=False)
         return True
@@ -179,7 +181,7 @@ class Faults:
         victims = [worker for worker in self.fleet.living() if worker.pid not in self.stopped]
         if len(victims) < 2:
             return False
-        worker = worker or (victims[0] if self.dice.random() < 0.3 else self.dice.choice(victims))
+        worker = worker or self._one_of(victims)
         drawn, long = self._duration()
         os.kill(worker.pid, signal.SIGSTOP)
         self.stopped.add(worker.pid)
@@ -195,8 +197,7 @@ class Faults:
         spare = self._spare()
         if not spare:
             return False
-        living = self.fleet.living()
-        self._kill(living[0] if living[0] in spare and self.dice.random() < 0.3 else self.dice.choice(spare))
+        self._kill(self._one_of(spare))
         return True
 
     def kill_two(self) -> bool:
@@ -246,7 +247,7 @@ class Faults:
 
         def strike() -> None:
             if spare := self._spare():
-                self._kill(self.dice.choice(spare))
+                self._kill(self._one_of(spare))
         self._later(self.dice.uniform(0.0, 0.1), strike)
         return True
 
@@ -254,12 +255,29 @@ class Faults:
         spare = [worker for worker in self._spare() if not worker.told_to_leave]
         if not spare:
             return False
-        worker = self.dice.choice(spare)
+        worker = self._one_of(spare)
         self.fleet.tell_to_leave(worker)
         self._begin("leave", str(worker.pid), 0, lambda: None, loses=True)
         return True
 
     # --- what they share ---
+
+    def _one_of(self, workers: list[Worker]) -> Worker:
+        writer = next(iter(self.fleet.living()), None)
+        chosen = writer if writer in workers and self.dice.random() < WRITER_PART else self.dice.choice(workers)
+        self.on_writer += chosen is writer
+        return chosen
+
+    def _host(self) -> str:
+        writers = next((worker.host for worker in self.fleet.living()), None)
+        chosen = writers if writers and self.dice.random() < WRITER_PART else self.dice.choice(self.names)
+        self.on_writer += chosen == writers
+        return chosen
+
+    def _two_hosts(self) -> list[str]:
+        first = self._host()
+        pair = [first, self.dice.choice([name for name in self.names if name != first])]
+        return pair if self.dice.random() < 0.5 else pair[::-1]
 
     def _duration(self) -> tuple[float, bool]:
         if not self.long and self.dice.random() < LONG_PART:

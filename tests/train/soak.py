@@ -173,7 +173,7 @@ def write_result(options, commit: str, done: list[Soaked], seconds: float, steps
               "machine": machine(), "cores": os.cpu_count(), "seconds": round(seconds), "runs": len(done),
               "runs_without_a_shared_folder": sum(run.fleet.apart for run in done), "steps": steps,
               "faults": dict(faults.most_common()), "faults_together": faults.total(), "faults_an_hour": round(3600 * faults.total() / seconds),
-              "double_faults": sum(run.faults.double for run in done), "joins": sum(run.fleet.joins for run in done),
+              "faults_on_who_writes": sum(run.faults.on_writer for run in done), "double_faults": sum(run.faults.double for run in done), "joins": sum(run.fleet.joins for run in done),
               "resumes": sum(run.fleet.resumes for run in done), "steps_done_again_after_resumes": sum(run.faults.done_again for run in done),
               "exit_statuses": dict(sum((run.fleet.ends for run in done), collections.Counter())),
               "strangers_let_in": let_in, "steps_lost": lost, "steps_twice": twice, "runs_with_equal_bits": equal,
