@@ -99,7 +99,7 @@ def test_it_is_cancelled_with_a_checkpoint() -> None:
 def test_what_users_may_not() -> None:
     with contextlib.ExitStack() as stack:
         far = {"kind": "ssh", "folder": "/nowhere", "program": LINAC, "hosts": ["n01"], "ssh": ["false"]}
-        world = World(stack, anns=far | {"users": ["ann"]}, all=far | {"users": ["*"]}, admins=far)
+        world = World(stack, anns=far | {"users": ["ann"]}, all=far | {"users": ["*"]}, admins=far, bare={"kind": "local", "folder": "/tmp/linac-bare", "program": "/nowhere/linac"})
         people = People(world.service)
         clients = {}
         for name in ("ann", "bob"):
@@ -116,6 +116,9 @@ def test_what_users_may_not() -> None:
         assert "are not brought to all" in said, said
         said = clients["bob"].run("submit", JOB, *words(SHORT, "all"), "--tags", "gpu", status=2)
         assert "tags are of agents" in said, said
+        # What could not begin there is told before it waits; nothing is queued.
+        said = world.client.run("submit", JOB, *words(SHORT, "bare"), status=3)
+        assert "could not begin at bare" in said and "/nowhere/linac" in said, said
         # What cannot be reached is waited for, with the reason, and can be cancelled meanwhile.
         run = clients["bob"].submit(*words(SHORT, "all"))[0]
         wait_for(lambda: "n01" in clients["bob"].state(run)["reason"], lambda: clients["bob"].state(run), 60, 0.2)
@@ -146,13 +149,11 @@ def test_slurm() -> None:
         root = stack.enter_context(tempfile.TemporaryDirectory(prefix="linac-farm-", ignore_cleanup_errors=True))
         farm = {"kind": "slurm", "folder": f"{root}/site", "program": LINAC, "partition": "main", "notice": "5s"}
         world = World(stack, farm=farm, wrong=farm | {"partition": "nowhere"})
-        run, wrong = world.submit(SHORT, "farm"), world.submit(SHORT, "wrong")
+        run = world.submit(SHORT, "farm")
+        said = world.client.run("submit", JOB, *words(SHORT, "wrong"), status=3)
+        assert "nowhere: not there; there are main" in said, said
         world.kill()
         done_with_the_bits_of_here(world, run)
-        state = world.client.state(wrong)
-        assert state["state"] == "STARTING" and "invalid partition" in state["reason"].lower(), state
-        world.client.run("cancel", wrong)
-        world.client.wait(wrong, "CANCELLED")
         long = world.submit(LONG, "farm")
         world.client.wait_for_steps(long, 3)
         world.client.run("cancel", long)

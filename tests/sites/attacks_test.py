@@ -12,6 +12,7 @@ import subprocess
 import tempfile
 import time
 
+from lib import runs
 from lib.checks import check, wait_for
 from lib.launches import Client, name_in
 from lib.skips import skipped
@@ -19,6 +20,10 @@ from lib.skips import skipped
 SETTINGS = {"job": "examples/topology.yaml", "train.replicas": 2}
 OTHER = SETTINGS | {"train.epochs": 7}
 PROGRAM = """#!/bin/sh
+case $1 in
+--version) echo '{version}'; exit ;;
+version) exit ;;
+esac
 echo >> {root}/starts
 trap 'exit 75' TERM
 n=0
@@ -40,8 +45,9 @@ printf '%s\\n' "$script" | sh -s
 class Place:
     def __init__(self, root: pathlib.Path):
         self.root, self.site = root, root / "site"
+        version = subprocess.run([runs.LINAC, "--version"], capture_output=True, text=True, check=True).stdout.strip()
         for name, text in {"linac": PROGRAM, "ssh": SSH, "mute": "#!/bin/sh\necho This account is not available.\n"}.items():
-            (root / name).write_text(text.format(root=root))
+            (root / name).write_text(text.format(root=root, version=version))
             (root / name).chmod(0o755)
         common = {"folder": str(self.site), "program": str(root / "linac")}
         hosts = common | {"kind": "ssh", "hosts": ["n01", "n02"], "ssh": [str(root / "ssh")]}

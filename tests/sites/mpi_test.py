@@ -65,7 +65,8 @@ def planned(place: Place) -> None:
 
 def hostile(place: Place) -> None:
     """mpirun is handed what looks like shell, and cannot start it."""
-    name = name_in(place.client.launch("hostile", SETTINGS, "--workers", "2"))
+    check("mpirun cannot start" in place.client.launch("hostile", SETTINGS, "--workers", "2", status=4), "mpirun is asked first")
+    name = name_in(place.client.launch("hostile", SETTINGS, "--workers", "2", "--no-check"))
     end = place.client.wait_for(name, "FAILED", "SUCCEEDED", "LOST", "CANCELLED")
     log = place.client.linac("logs", name)
     check(end["state"] == "FAILED" and "mpirun ended with" in log and "$(touch" in log, "what mpirun cannot start fails, with its words in the log")

@@ -241,7 +241,7 @@ def credentials(client: Client, server: PandaServer, authority: Authority, root:
     os.mkfifo(root / "fifo")
     check("no file with a token" in client.linac("status", "grid:first", status=2, OIDC_AUTH_TOKEN_FILE=root / "fifo", **oidc), "a FIFO does not hang it")
     check("no proxy in" in client.linac("status", "grid:first", status=2, X509_USER_PROXY=root / "fifo"), "nor as a proxy")
-    check("voms-proxy-init" in client.linac(*ready, "--name", "b", status=2, X509_USER_PROXY="/nowhere"), "no proxy")
+    check("voms-proxy-init" in client.linac(*ready, "--name", "b", status=4, X509_USER_PROXY="/nowhere"), "no proxy")
     check("is not trusted" in client.linac("status", "grid:first", status=4, X509_CERT_DIR=root), "a server of unknown authorities gets nothing")
     check("not checked gets no credentials" in client.linac("status", "grid:first", status=2, PANDA_VERIFY_HOST="off"), "nor one that is not checked")
 

@@ -43,7 +43,7 @@ def client_dies(client: Client, cluster: Slurm) -> str:
     programs.mkdir()
     (programs / "sbatch").write_text(DEADLY)
     (programs / "sbatch").chmod(0o755)
-    client.launch("farm", SETTINGS, "--workers", "2", status=-9, PATH=f"{programs}:{os.environ['PATH']}")
+    client.launch("farm", SETTINGS, "--workers", "2", "--no-check", status=-9, PATH=f"{programs}:{os.environ['PATH']}")
     said = client.launch("farm", SETTINGS, "--workers", "2")
     check("as it was launched before" in said, "a client that was killed behind sbatch finds its launch again")
     name = name_in(said)

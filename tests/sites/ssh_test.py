@@ -26,9 +26,12 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="linac-hosts-", ignore_cleanup_errors=True) as folder, Sshd(["n01", "n02"]) as hosts:
         root = pathlib.Path(folder)
         pair = {"kind": "ssh", "folder": f"{root}/site", "program": runs.LINAC, "ssh": hosts.command, "hosts": ["n01", "n02"], "address": "127.0.0.1"}
-        client = Client(root, {"pair": pair})
+        client = Client(root, {"pair": pair, "bare": pair | {"program": "/nowhere/linac"}})
         said = client.linac("sites", "check", "pair", "--job", "examples/topology.yaml")
         check("\nno" not in said and said.count("can be written") == 2, "both hosts can be used, says check")
+        said = client.launch("bare", SETTINGS, status=4)
+        check("/nowhere/linac" in said and "nothing was started" in said, "a launch to hosts without the program is refused")
+        check("nothing was launched" in client.linac("status", "bare:") and not list((root / "site").glob("*/launch")), "and leaves nothing")
         said = client.launch("pair", SETTINGS, "--dry-run")
         check("RANK=1 WORLD_SIZE=2" in said and "n02" in said and not list((root / "site").glob("*/launch")),
               "a dry run shows what each host starts, and does nothing")
@@ -39,7 +42,7 @@ def main() -> None:
         deadly.chmod(0o755)
         (root / "deadly").mkdir()
         killed = Client(root / "deadly", {"pair": pair | {"ssh": [str(deadly)]}}, XDG_STATE_HOME=str(root / "state"))
-        killed.launch("pair", SETTINGS, status=-9)
+        killed.launch("pair", SETTINGS, "--no-check", status=-9)
         said = client.launch("pair", SETTINGS)
         check("as it was launched before" in said, "a client that was killed in between goes on with its launch")
         name = name_in(said)

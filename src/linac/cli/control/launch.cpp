@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "linac/base/base/error.h"
@@ -15,15 +16,38 @@ namespace {
 struct LaunchOptions {
   sites::ArrayWishes wishes;
   std::string site, as;
-  bool follow = false, dry_run = false;
+  bool follow = false, dry_run = false, no_check = false;
 };
+
+bool was_started(const sites::Site& site, const std::string& name) {
+  return std::ranges::any_of(sites::kept_launches(site.name()), [&](const sites::KeptLaunch& kept) {
+    return kept.submitted && (kept.record.label == name || kept.record.array == name);
+  });
+}
+
+// Before anything costs money. What is in order is not told.
+void check(const LaunchOptions& options, const sites::Site& site) {
+  const std::string& name = options.wishes.each.name;
+  if (options.no_check || (!name.empty() && was_started(site, name))) return;
+  for (const std::string& file : options.wishes.jobs) {
+    const job::Job job = sites::resolved_job(file, options.wishes.each.overrides);
+    std::vector<sites::Finding> findings = site.check(&job);
+    std::erase_if(findings, &sites::Finding::good);
+    if (!print_findings(findings))
+      throw environment_error(
+          fmt::format("[launch] {}: it could not begin at {}; nothing was started (--no-check starts it nevertheless)",
+                      file, site.name()));
+  }
+}
 
 void run_array(const LaunchOptions& options, const sites::Site& site) {
   if (options.follow || !options.as.empty())
     throw user_error(fmt::format("[launch] {}: is for one job; `linac logs -f {}:NAME` follows one of several",
                                  options.follow ? "--follow" : "--as", options.site));
+  const sites::TakesArrays& takes = sites::arrays_of(site);
   const sites::Array array = sites::make_array(site, options.wishes);
-  if (options.dry_run) return print_plan(sites::arrays_of(site).plan_array(array));
+  if (options.dry_run) return print_plan(takes.plan_array(array));
+  check(options, site);
   for (const sites::Started& one : sites::start_array(site, array, !options.wishes.each.name.empty()))
     print_started(one, true);
 }
@@ -39,6 +63,7 @@ void run_launch(const LaunchOptions& options) {
   const sites::Launch launch = sites::make_launch(*site, wishes);
   if (options.dry_run)
     return print_plan(options.as.empty() ? site->plan(launch) : sites::plan_as(*site, launch, options.as));
+  check(options, *site);
   const sites::Started started = sites::start(*site, launch, !wishes.name.empty());
   print_started(started, options.follow);
   if (!options.follow) return;
@@ -72,6 +97,7 @@ void add_launch_verb(CLI::App& app) {
                    "so many jobs of an array run at the same time (default: all)");
   verb->add_flag("-f,--follow", options->follow, "show its log, and end as it ends");
   verb->add_flag("--dry-run", options->dry_run, "print the files and commands that it would be, and do nothing");
+  verb->add_flag("--no-check", options->no_check, "start it without a look whether it could begin there");
   add_as_option(*verb, options->as);
   verb->footer(
       "Examples:\n"

@@ -84,6 +84,15 @@ void print_plan(const std::vector<sites::PlannedStep>& steps) {
                step.text.ends_with('\n') ? "" : "\n");
 }
 
+bool print_findings(const std::vector<sites::Finding>& findings) {
+  TextRows rows;
+  for (const sites::Finding& finding : findings)
+    rows.push_back({finding.good ? "ok" : "no", finding.what, finding.text});
+  fmt::print("{}", lined_up(std::move(rows)));
+  std::fflush(stdout);
+  return std::ranges::all_of(findings, &sites::Finding::good);
+}
+
 void add_as_option(CLI::App& verb, std::string& as) {
   verb.add_option("--as", as, "with --dry-run: as an object of Kubeflow, for who applies it by other means")
       ->check(CLI::IsMember({"trainjob", "tfjob", "pytorchjob"}));

@@ -18,6 +18,8 @@ using sites::LaunchName;
 
 /// What a launch would be.
 void print_plan(const std::vector<sites::PlannedStep>& steps);
+/// A table of what a look at a site has found. Whether all of it is well.
+bool print_findings(const std::vector<sites::Finding>& findings);
 /// `--as KIND` of the verbs that print one; user error without `--dry-run`.
 void add_as_option(CLI::App& verb, std::string& as);
 void need_dry_run(const std::string& as, bool dry_run);

@@ -25,14 +25,7 @@ void run_check(const std::string& name, const std::string& job_file, const std::
   const auto site = sites::find_site(name);
   std::unique_ptr<job::Job> job;
   if (!job_file.empty()) job = std::make_unique<job::Job>(sites::resolved_job(job_file, overrides));
-  bool good = true;
-  TextRows rows;
-  for (const sites::Finding& finding : site->check(job.get())) {
-    rows.push_back({finding.good ? "ok" : "no", finding.what, finding.text});
-    good = good && finding.good;
-  }
-  fmt::print("{}", lined_up(rows));
-  if (!good) throw CLI::RuntimeError(static_cast<int>(ErrorCode::kEnvironment));
+  if (!print_findings(site->check(job.get()))) throw CLI::RuntimeError(static_cast<int>(ErrorCode::kEnvironment));
 }
 
 }  // namespace

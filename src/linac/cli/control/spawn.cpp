@@ -29,18 +29,12 @@ struct SpawnOptions {
 
 // Before anything costs money.
 void check(const sites::Site& site, const sites::Launch& launch) {
-  TextRows rows;
-  bool good = true;
   const auto* scripts = site.as<sites::RunsScripts>();
   if (scripts == nullptr) return;  // its plan says so
-  for (const sites::Finding& finding : scripts->look_at_script(launch)) {
-    if (finding.what == "reached" && finding.good) continue;
-    rows.push_back({finding.good ? "ok" : "no", finding.what, finding.text});
-    good = good && finding.good;
-  }
-  fmt::print("{}", lined_up(rows));
-  std::fflush(stdout);
-  if (!good)
+  std::vector<sites::Finding> findings = scripts->look_at_script(launch);
+  std::erase_if(findings,
+                [](const sites::Finding& finding) { return finding.good && finding.what == sites::kReached; });
+  if (!print_findings(findings))
     throw user_error(
         fmt::format("[spawn] {}: it could not begin at {}; nothing was started (--no-check starts it "
                     "nevertheless)",

@@ -10,6 +10,7 @@
 #include "linac/base/base/error.h"
 #include "linac/base/base/refusal.h"
 #include "linac/base/base/utf8.h"
+#include "linac/base/job/job.h"
 #include "linac/control/catalog/queue.h"
 #include "linac/control/sites/sites_file.h"
 
@@ -57,6 +58,11 @@ void DeclaredSites::check(const std::string& place, const Caller& caller) const 
                             printable(place), fmt::join(there, ", ")));
 }
 
+std::shared_ptr<const sites::Site> DeclaredSites::find(const std::string& place) const {
+  const auto site = std::ranges::find_if(sites_, [&](const auto& one) { return one->name() == place; });
+  return site == sites_.end() ? nullptr : *site;
+}
+
 nlohmann::json DeclaredSites::shown_to(const Caller& caller) const {
   nlohmann::json shown = nlohmann::json::array();
   for (const auto& site : sites_)
@@ -69,6 +75,17 @@ std::map<std::string, std::unique_ptr<launch::Launcher>> DeclaredSites::launcher
   std::map<std::string, std::unique_ptr<launch::Launcher>> launchers;
   for (const auto& site : sites_) launchers[site->name()] = std::make_unique<launch::SiteLauncher>(site, settings);
   return launchers;
+}
+
+std::string why_not_there(const sites::Site& site, const std::string& text) {
+  const job::Job job = job::parse_job(text, "the job", {});
+  std::string words;
+  for (const sites::Finding& finding : site.check(&job)) {
+    if (finding.good) continue;
+    if (finding.what == sites::kReached) return "";  // the job waits for it
+    words += fmt::format("{}{}: {}", words.empty() ? "" : "; ", finding.what, finding.text);
+  }
+  return words.empty() ? "" : fmt::format("[submit] it could not begin at {}: {}", site.name(), words);
 }
 
 }  // namespace linac::service

@@ -23,6 +23,8 @@ class DeclaredSites {
 
   /// Refuses a place that is none of the queue, or whose site does not take this caller's jobs.
   void check(const std::string& place, const Caller& caller) const;
+  /// Null for a place that is none of them.
+  std::shared_ptr<const sites::Site> find(const std::string& place) const;
   /// What the caller may name: [{"name", "kind"}].
   nlohmann::json shown_to(const Caller& caller) const;
   std::map<std::string, std::unique_ptr<launch::Launcher>> launchers(
@@ -31,5 +33,9 @@ class DeclaredSites {
  private:
   std::vector<std::shared_ptr<const sites::Site>> sites_;
 };
+
+/// What keeps this job, resolved, from beginning at the site; empty: nothing is known to, or it cannot be asked now.
+/// Takes as long as the site's network does.
+std::string why_not_there(const sites::Site& site, const std::string& job);
 
 }  // namespace linac::service

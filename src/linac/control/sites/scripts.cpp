@@ -284,7 +284,7 @@ std::vector<Finding> findings_at(const Shell& there, const std::string& what, co
   std::vector<Finding> all;
   try {
     const ShellAnswer answer = there.need(what, script);
-    all.push_back({true, "reached", there.name()});
+    all.push_back({true, kReached, there.name()});
     for (const bool holds : {true, false}) {
       for (const std::string& line : answer.said(holds ? "ok" : "bad")) {
         const size_t space = std::min(line.find(' '), line.size());
@@ -292,7 +292,7 @@ std::vector<Finding> findings_at(const Shell& there, const std::string& what, co
       }
     }
   } catch (const Error& error) {
-    all.push_back({false, "reached", error.what()});
+    all.push_back({false, kReached, error.what()});
   }
   return all;
 }

@@ -87,6 +87,9 @@ struct PlannedStep {
   std::string text;
 };
 
+/// Finding::what of whether the place answers at all.
+inline constexpr const char* kReached = "reached";
+
 struct Finding {
   bool good = true;
   std::string what, text;  // "partition", "gpu: up, 12 nodes"; or the reason with the way out

@@ -134,7 +134,7 @@ std::vector<Finding> SshSite::check(const job::Job* job) const {
     }
     for (Finding& one : findings_at(shell(host), "cannot be reached", check_script(common, job)))
       all.push_back(std::move(one));
-    if (common.program.empty() && all.back().what != "reached") all.push_back(std::move(finding));
+    if (common.program.empty() && all.back().what != kReached) all.push_back(std::move(finding));
   }
   return all;
 }

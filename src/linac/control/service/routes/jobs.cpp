@@ -148,6 +148,15 @@ Handler submits(Context& context, execution::Scheduler& scheduler, const Declare
     };
     co_await context.checks.run(request.caller.user, work);
     co_await aside(context, [&] { need_secrets(context, request.caller.user, prepared->jobs); });
+    if (const auto site = sites.find(place); site && prepared->jobs.front().problem.empty()) {
+      // The first of an array stands for all.
+      const auto why = std::make_shared<std::string>();
+      const std::function<void()> look = [why, site, job = prepared->jobs.front().job] {
+        *why = why_not_there(*site, job);
+      };
+      co_await context.checks.run(request.caller.user, look);
+      prepared->jobs.front().problem = *why;
+    }
     const std::vector<execution::PreparedJob>& jobs = prepared->jobs;
     if (request.flag("check_only")) {
       request.noted = true;  // nothing has changed

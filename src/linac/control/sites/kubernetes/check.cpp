@@ -102,7 +102,7 @@ std::vector<Finding> check_cluster(const KubernetesSettings& settings, const std
   try {
     KubernetesApi api(find_access(settings.kubeconfig, settings.context), place);
     all.push_back(check_version(api));
-    all.insert(all.begin(), {true, "reached", api.access().server + ", " + api.access().from});
+    all.insert(all.begin(), {true, kReached, api.access().server + ", " + api.access().from});
     const auto add = [&](std::vector<Finding> more) { all.insert(all.end(), more.begin(), more.end()); };
     add(check_rights(api, settings.name_space));
     Launch launch{.label = "linac-check", .job = "{}\n", .out = settings.folder, .key = {}};
@@ -111,7 +111,7 @@ std::vector<Finding> check_cluster(const KubernetesSettings& settings, const std
     add(check_quotas(api, settings));
     all.push_back(check_image(settings));
   } catch (const Error& error) {
-    all.push_back({false, "reached", error.what()});
+    all.push_back({false, kReached, error.what()});
   }
   return all;
 }
