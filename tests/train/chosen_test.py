@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Which state of a run is taken, RUN, RUN@best, RUN@last, RUN@epoch=N or a checkpoint, by all that take a model; what restore_best hands
-over; and that a run goes on with the data it was trained on, or says that it does not."""
+over; that a run goes on with the data it was trained on, or says that it does not; and that it stops where its budget is used up."""
 
 import json
 import pathlib
@@ -9,6 +9,7 @@ import tempfile
 
 from lib import runs
 from lib.checks import check
+from lib.elastic import same_end
 from lib.runs import linac
 
 TEST_DATA = runs.ROOT / "data" / "topology-test.parquet"
@@ -98,6 +99,32 @@ def same_data(root: pathlib.Path) -> None:
     check(json.loads((run / "run.json").read_text())["former_data"] == former, "and keeps them")
 
 
+def budget(root: pathlib.Path) -> None:
+    """Of steps, time, money, energy and carbon dioxide: a checkpoint, a status of its own, and on with more of it to the bits of a run without."""
+    job = JOB | {"train.epochs": 2, "train.replicas": 2}
+    run, calm, enough = root / "budget", root / "unbounded", {"budget.hours": 100}
+    said = runs.run(run, job | {"budget.steps": 5}, "--workers", "2", status=12)
+    check("budget.steps = 5 is used up after step 5" in said and f"--out {run} --resume --set budget.steps=N" in said, "a run stops where its steps are used up, with the way on")
+    check("4 of 5 steps are used" in said, "and warned before")
+    record = json.loads((run / "run.json").read_text())
+    check(record["status"] == "interrupted" and record["error"]["exit_code"] == 12 and runs.newest_checkpoint(run).name == "step-0000000005.safetensors",
+          "its record says so, and there is a checkpoint of that step")
+    for setting in ({"budget.steps": 5}, {"budget.hours": 1e-7}, {"budget.money": 1e-7, "budget.price": 2}, {"budget.kwh": 1e-7, "budget.watts": 200},
+                    {"budget.co2_kg": 1e-7, "budget.watts": 200, "budget.co2_g_per_kwh": 400}):
+        said = runs.run(run, job | setting, "--resume", status=12)
+        check(f"{next(iter(setting))} = " in said and runs.steps_so_far(run) == 5, f"no step more with {setting}")
+    said = runs.run(run, job | {"budget.money": 1}, "--resume", status=2)
+    check("budget.price" in said, "money without a price is refused")
+    runs.run(run, job | enough, "--resume", "--workers", "2")
+    runs.run(calm, job | enough)
+    same_end(calm, run, "a run that stopped for its budget")
+    spent = json.loads((run / "spent.json").read_text())
+    check(0 < spent["seconds"] <= spent["worker_seconds"] <= 2 * spent["seconds"], f"what was used is in spent.json: {spent}")
+    timed = root / "timed"
+    said = runs.run(timed, job | {"budget.hours": 1e-7}, "--workers", "2", status=12)
+    check("budget.hours = 1e-07 is used up after step 1" in said, "a run without a second left makes one step, which it keeps")
+
+
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         root = pathlib.Path(folder)
@@ -105,6 +132,7 @@ def main() -> None:
         restored(root)
         lost(root)
         same_data(root)
+        budget(root)
 
 
 if __name__ == "__main__":

@@ -47,6 +47,8 @@ const char* to_string(ErrorCode code) {
       return "not finite";
     case ErrorCode::kLostQuorum:
       return "too few workers";
+    case ErrorCode::kBudget:
+      return "budget used up";
     case ErrorCode::kPreempted:
       return "interrupted";
   }

@@ -21,6 +21,7 @@ enum class ErrorCode : int {
   kLostQuorum = 9,   // too few workers were left or reachable
   kUndecided = 10,   // too few showers to say whether a comparison keeps the gate's limits
   kNotFinite = 11,   // some scores are NaN or Inf; the file with them is written whole
+  kBudget = 12,      // the run's budget is used up; `--resume` with more of it goes on
   kPreempted = 75,   // stopped by SIGTERM/SIGINT after a checkpoint: `--resume` goes on (EX_TEMPFAIL of sysexits.h)
 };
 

@@ -50,6 +50,7 @@ Job without_free_settings(Job job) {
   job.train.epochs = 1;
   job.train.max_steps = 0;
   job.checkpoint = {};
+  job.budget = {};
   job.distribution = {};
   job.secrets.clear();
   forget_cached_file(job.model);

@@ -39,6 +39,8 @@ inline constexpr std::array kExitCodes{
               "too few workers were left or reachable; `--resume` goes on"},
     ExitEntry{int(ErrorCode::kUndecided), ExitClass::kFailed, "too few showers for a gate to judge"},
     ExitEntry{int(ErrorCode::kNotFinite), ExitClass::kFailed, "some scores are NaN or Inf; the file is whole"},
+    ExitEntry{int(ErrorCode::kBudget), ExitClass::kRefused,
+              "the run's budget is used up, after a checkpoint: `--resume` with more of it goes on"},
     ExitEntry{int(ErrorCode::kPreempted), ExitClass::kInterrupted,
               "stopped by SIGTERM, SIGINT or SIGUSR1 after a checkpoint: `--resume` goes on"}};
 

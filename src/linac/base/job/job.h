@@ -406,6 +406,29 @@ struct Distribution {
   }
 };
 
+/// What the run may use; 0: no limit.
+struct Budget {
+  int64_t steps = 0;
+  double hours = 0, money = 0, kwh = 0, co2_kg = 0;
+  double price = 0, watts = 0, co2_g_per_kwh = 0;
+
+  bool any() const { return steps > 0 || hours > 0 || money > 0 || kwh > 0 || co2_kg > 0; }
+
+  template <class V>
+  void fields(V& v) {
+    v("steps", steps,
+      "so many in all; at this limit, and those below, the run writes a checkpoint and ends with status 12; raise it "
+      "to go on (`--resume --set budget.steps=N`). 0: no limit");
+    v("hours", hours, "of training, all attempts together");
+    v("money", money, "by `price`");
+    v("kwh", kwh, "of energy, by `watts`");
+    v("co2_kg", co2_kg, "kg of carbon dioxide, by `watts` and `co2_g_per_kwh`");
+    v("price", price, "of a worker for an hour, in the currency of `money`");
+    v("watts", watts, "that a worker takes, its part of the host's idle power included");
+    v("co2_g_per_kwh", co2_g_per_kwh, "g of carbon dioxide for a kWh where it runs");
+  }
+};
+
 struct Job {
   std::string name = "run";
   Model model;
@@ -413,6 +436,7 @@ struct Job {
   Train train;
   Validate validate;
   Checkpoint checkpoint;
+  Budget budget;
   int workers = 1;
   Distribution distribution;
   std::vector<std::string> secrets;
@@ -425,6 +449,7 @@ struct Job {
     v("train", train, "");
     v("validate", validate, "");
     v("checkpoint", checkpoint, "");
+    v("budget", budget, "");
     v("workers", workers, "local worker processes; never changes the result");
     v("distribution", distribution, "");
     v("secrets", secrets,

@@ -18,6 +18,7 @@
 #include "linac/train/train/loops/loop.h"
 #include "linac/train/train/monitor.h"
 #include "linac/train/train/record/account.h"
+#include "linac/train/train/record/budget.h"
 #include "linac/train/train/record/record_keeper.h"
 #include "linac/train/train/schedule.h"
 #include "linac/train/train/state/same_state.h"
@@ -116,6 +117,11 @@ class Trainer {
   // From here on all members stand at the same moment with the same bits.
   void enter_view() {
     const comm::View& view = group_.view();
+    if (!job_.budget.any() || !tells())
+      budget_.reset();
+    else if (!budget_)
+      budget_.emplace(job_.budget, options_.folder / "spent.json");
+    counted_at_ = Clock::now();
     const int source = view.source();
     const comm::Moment& latest = view.members[static_cast<size_t>(source)].moment;
     const bool founding = latest == comm::Moment{};
@@ -126,6 +132,7 @@ class Trainer {
     if (founding || view.needs_state()) {
       check_agreement(founding);
       std::vector<int> ranks{founding ? record_->find_start(options_.start, state_) : source};
+      if (founding && budget_) budget_->need_left(state_.global_step, options_.name);
       for (int rank = 0; rank < view.size(); ++rank)
         if (rank != ranks.front() && (founding || is_behind(rank))) ranks.push_back(rank);
       bring_state(ranks, founding);
@@ -183,6 +190,7 @@ class Trainer {
 
   void close_record() {
     record_->finish(state_, group_time());
+    if (budget_) budget_->save();
     group_.barrier();  // should one that keeps the record be lost before, another one is needed
     group_.finish();
   }
@@ -211,6 +219,7 @@ class Trainer {
     const double begun = clock_[TimePhase::kCompute].wall;
     wish_ = wish_of(stop_signal());
     if (wish_ == StepWish::kNone && record_->due_by_time()) wish_ = StepWish::kSave;
+    if (budget_ && wish_ != StepWish::kStop && !is_last_step()) count_budget();
     const StepResult result = loop_.steps->step(state_, rate, wish_, [&] { arrive(behind); });
     if (result.health != Health::kGood) {
       collapse(result);
@@ -228,9 +237,21 @@ class Trainer {
     some_leave_ = result.leaving > 0;
     next_view_wanted_ = result.next_view_wanted;
     save_wanted_ = result.save_wanted;
+    enough_ = result.enough;
     last_step_ = {state_.epoch, state_.step, state_.global_step, loop_.words->reported(result.losses), rate};
     record_->step(*last_step_);
     return true;
+  }
+
+  bool is_last_step() const { return state_.epoch + 1 == job_.train.epochs && state_.step + 1 == steps_per_epoch_; }
+
+  // Before a step that may be the last one within the budget.
+  void count_budget() {
+    const Clock::time_point now = Clock::now();
+    budget_->count(std::chrono::duration<double>(now - std::exchange(counted_at_, now)).count(), group_.size());
+    used_up_ = budget_->used_up(state_.global_step + 1);
+    if (!used_up_.empty()) wish_ = StepWish::kEnough;
+    if (const auto warning = budget_->warning(state_.global_step + 1)) log::warn(*warning);
   }
 
   StepWish wish_of(int signal) const {
@@ -274,6 +295,13 @@ class Trainer {
                   fmt::format("[train] stopped by a signal after step {} (checkpoint saved); go on with: linac train "
                               "... --out {} --resume",
                               state_.global_step, options_.name));
+    }
+    if (enough_) {
+      save();
+      if (budget_) budget_->save();
+      record_->wait();
+      group_.barrier();
+      throw budget_error(used_up_, state_.global_step, options_.name);
     }
     const bool by_steps = job_.checkpoint.every_steps > 0 && state_.global_step % job_.checkpoint.every_steps == 0;
     if (by_steps) keep_good();
@@ -412,13 +440,16 @@ class Trainer {
   std::optional<TrainState> best_;  // of the best epoch, while it may not be on the disk
   int saves_since_best_ = 0;
   std::optional<RecordKeeper> record_;  // once the loop is made
+  std::optional<Budget> budget_;        // on rank 0, if the job has one
+  Clock::time_point counted_at_;
+  std::string used_up_;  // of the budget
   std::optional<StepRecord> last_step_;
   Clock::time_point left_at_ = Clock::now();
   std::string left_because_;         // the last view
   double pace_s_ = 0;                // wall seconds of computing a replica of a step
   StepWish wish_ = StepWish::kNone;  // in the last step
   bool half_changed_ = false, stop_requested_ = false, some_leave_ = false, leaves_ = false, next_view_wanted_ = false,
-       save_wanted_ = false, took_part_ = false;
+       save_wanted_ = false, enough_ = false, took_part_ = false;
 };
 
 }  // namespace

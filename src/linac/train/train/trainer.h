@@ -32,8 +32,9 @@ struct TrainingOptions {
 void check_job(const job::Job& job, const trained::KerasFile* read = nullptr);
 
 /// Runs the job to its end. Throws Error: kNumeric on collapse (after the last good checkpoint was kept), kPreempted
-/// when asked to stop (after a checkpoint), kPeerLost and kLostQuorum if the run cannot go on, kData, kEnvironment; the
-/// others have been told then. A worker's environment error ends its own part only. `read`: see make_loop().
+/// when asked to stop and kBudget when that is used up (after a checkpoint), kPeerLost and kLostQuorum if the run
+/// cannot go on, kData, kEnvironment; the others have been told then. A worker's environment error ends its own part
+/// only. `read`: see make_loop().
 void run_training(const job::Job& job, comm::Group& group, const TrainingOptions& options,
                   std::shared_ptr<const trained::KerasFile> read = {});
 

@@ -12,6 +12,7 @@ bool apply_update(Message& total, const std::string& prefix, const std::vector<s
   result.stop_requested = result.stop_requested || total.flag(Message::kStopWanted) > 0;
   result.leaving = std::max(result.leaving, static_cast<int>(total.flag(Message::kLeaving)));
   result.save_wanted = result.save_wanted || total.flag(Message::kSaveWanted) > 0;
+  result.enough = result.enough || total.flag(Message::kEnough) > 0;
   result.next_view_wanted = result.next_view_wanted || total.flag(Message::kNextViewWanted) > 0;
   for (size_t i = 0; i < losses.size(); ++i) result.losses[prefix + losses[i]] = total.losses()[i];
   if (total.flag(Message::kBrokenReplicas) > 0 || total.flag(Message::kEmptyReplicas) > 0) {

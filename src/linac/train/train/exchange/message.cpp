@@ -23,6 +23,7 @@ void Message::fill(const models::Contribution& contribution, bool gradient_told,
   flag(kStopWanted) = wishes.stop ? 1 : 0;
   flag(kLeaving) = wishes.leave ? 1 : 0;
   flag(kSaveWanted) = wishes.save ? 1 : 0;
+  flag(kEnough) = wishes.enough ? 1 : 0;
   flag(kNextViewWanted) = wishes.next_view ? 1 : 0;
 }
 

@@ -16,11 +16,21 @@ struct Wishes {
   bool stop = false;       // that all stop
   bool leave = false;      // to leave the others
   bool save = false;       // that a checkpoint is written
+  bool enough = false;     // that all stop, as the budget is used up
   bool next_view = false;  // newcomers wait, or replicas are to move
 };
 
 struct Message {
-  enum Flag : size_t { kEmptyReplicas, kBrokenReplicas, kStopWanted, kLeaving, kSaveWanted, kNextViewWanted, kFlags };
+  enum Flag : size_t {
+    kEmptyReplicas,
+    kBrokenReplicas,
+    kStopWanted,
+    kLeaving,
+    kSaveWanted,
+    kEnough,
+    kNextViewWanted,
+    kFlags
+  };
 
   Message(const graph::Parameters& parameters, size_t losses);
 

@@ -54,6 +54,7 @@ bool ReplicaUpdate::run(const std::string& prefix, const std::vector<std::string
   const Wishes wishes{.stop = wish == StepWish::kStop,
                       .leave = wish == StepWish::kLeave,
                       .save = wish == StepWish::kSave,
+                      .enough = wish == StepWish::kEnough,
                       .next_view = group_.wants_next_view()};
   const PhaseClock::Seconds begin = PhaseClock::now();
   if (devices_) devices_->begin(state, number);

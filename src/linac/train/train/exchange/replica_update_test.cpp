@@ -190,7 +190,7 @@ TEST(ReplicaUpdate, TellsWhatTravels) {
     EXPECT_EQ(outline.parts[0].begin, 0u);
     EXPECT_EQ(outline.parts[0].bytes, (exchange == "bf16" ? 2 : 4) * (kLarge + kSmall));
     EXPECT_EQ(outline.parts[1].begin, static_cast<size_t>(kLarge + kSmall)) << "behind the gradient";
-    EXPECT_EQ(outline.parts[1].bytes, 4 * (kSmall + 2 + 6)) << "statistics, losses and flags, never rounded";
+    EXPECT_EQ(outline.parts[1].bytes, 4 * (kSmall + 2 + Message::kFlags)) << "statistics, losses and flags, never rounded";
   }
 }
 

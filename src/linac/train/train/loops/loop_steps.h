@@ -19,8 +19,8 @@ namespace linac::train {
 enum class Health { kGood, kNotFinite, kEmpty };
 
 /// What this worker asks beside a step: a checkpoint of all that keep the record, by the clock; or what a signal asked
-/// of it: to leave the others, or that all stop.
-enum class StepWish { kNone, kSave, kLeave, kStop };
+/// of it: to leave the others, or that all stop; or that all stop, as the run's budget is used up.
+enum class StepWish { kNone, kSave, kLeave, kStop, kEnough };
 
 struct StepResult {
   Health health = Health::kGood;
@@ -33,6 +33,7 @@ struct StepResult {
   bool stop_requested = false;    // some worker wishes that all stop
   int leaving = 0;                // workers that wish to leave
   bool save_wanted = false;       // after this step: a checkpoint is due by the clock
+  bool enough = false;            // the budget is used up
   bool next_view_wanted = false;  // after this step: newcomers wait, or replicas are to move
 };
 

@@ -315,9 +315,9 @@ void Reporter::finish(const TrainState& state, const TrainState& final,
 
 void Reporter::failed(const TrainState& state, const PhaseClock& clock, const comm::Group& group, const Error& error) {
   progress_.finish("");
-  if (error.code() != ErrorCode::kPreempted) events_.session_end(EventFileWriter::Outcome::kFailure);
+  const bool interrupted = error.code() == ErrorCode::kPreempted || error.code() == ErrorCode::kBudget;
+  if (!interrupted) events_.session_end(EventFileWriter::Outcome::kFailure);
   events_.flush();
-  const bool interrupted = error.code() == ErrorCode::kPreempted;
   job::RunSummary run = summary(state, interrupted ? job::RunStatus::kInterrupted : job::RunStatus::kFailed);
   run.error = job::RunError{to_string(error.code()), error.what(), static_cast<int64_t>(error.code())};
   std::vector<job::WorkerAccount> accounts{account_of(clock, group.traffic())};
