@@ -75,6 +75,9 @@ std::string last_error() {
         return n == 0 ? keep_innermost(n, error, context) : 0;
       },
       &reason);
+  if (reason.find("version number") != std::string::npos)
+    reason +=
+        "; a later HDF5 has written it, unless it is damaged: h5py's libver=('earliest', 'v110') writes what is read";
   return reason;
 }
 

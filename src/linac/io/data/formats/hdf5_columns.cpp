@@ -107,14 +107,21 @@ bool is_there(hid_t file, const std::string& path) {
   }
 }
 
+/// What HDF5 has just failed to open.
+Hdf5Column not_opened(const std::string& name, const std::string& path) {
+  return {.name = name,
+          .set = path,
+          .fields = {},
+          .extents = {},
+          .number = {},
+          .refused = fmt::format("cannot be opened: {}", hdf5::last_error())};
+}
+
 std::vector<Hdf5Column> columns_of_set(hid_t file, const std::string& path) {
   std::vector<Hdf5Column> columns;
   const Handle set(H5Dopen2(file, path.c_str(), H5P_DEFAULT), H5Dclose);
+  if (!set) return {not_opened(path, path)};
   Hdf5Column column{.name = path, .set = path, .fields = {}, .extents = {}, .number = {}, .refused = {}};
-  if (!set) {
-    column.refused = fmt::format("cannot be opened: {}", hdf5::last_error());
-    return {column};
-  }
   const std::vector<hsize_t> shape = hdf5::shape_of(set.get());
   if (!shape.empty()) {
     column.events = static_cast<int64_t>(shape.front());
@@ -162,7 +169,10 @@ class Walk {
       if (columns_.size() >= kColumnsMax) return;
       if (path.empty() && link.name == kEventRows) continue;
       const Handle object(H5Oopen(group, link.name.c_str(), H5P_DEFAULT), H5Oclose);
-      if (!object) continue;
+      if (!object) {
+        columns_.push_back(not_opened(path + link.name, path + link.name));
+        continue;
+      }
       const H5I_type_t kind = H5Iget_type(object.get());
       if (kind == H5I_DATASET) {
         std::ranges::move(columns_of_set(file_, path + link.name), std::back_inserter(columns_));
@@ -216,7 +226,8 @@ std::optional<Hdf5Column> hdf5_column(hid_t file, const std::string& name) {
     const std::string path = name.substr(0, end);
     if (path.front() == '/' || !is_there(file, path)) continue;
     const Handle object(H5Oopen(file, path.c_str(), H5P_DEFAULT), H5Oclose);
-    if (!object || H5Iget_type(object.get()) != H5I_DATASET) continue;
+    if (!object) return not_opened(name, path);
+    if (H5Iget_type(object.get()) != H5I_DATASET) continue;
     for (Hdf5Column& column : columns_of_set(file, path))
       if (column.name == name) return std::move(column);
   }

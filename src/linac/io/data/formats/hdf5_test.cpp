@@ -210,6 +210,33 @@ TEST_F(Hdf5Test, SaysWhatIsNotRead) {
     EXPECT_TRUE(contains(refusal(name), "no data set")) << name;
 }
 
+// HDF5 1.12 and later write some types in a version of their own, and links may lead nowhere.
+TEST_F(Hdf5Test, NamesWhatCannotBeOpened) {
+  {
+    const hdf5::Lock lock;
+    const Handle file(H5Fopen(path("a.h5").c_str(), H5F_ACC_RDWR, H5P_DEFAULT), H5Fclose);
+    H5Lcreate_soft("/nowhere", file.get(), "dangling", H5P_DEFAULT, H5P_DEFAULT);
+  }
+  std::string bytes = read_file(path("a.h5"));
+  const std::string type("\x18\x02\0\0\x02\0\0\0", 8);  // version 1, an enumeration of two names, of two bytes
+  const size_t at = bytes.find(type);
+  ASSERT_NE(at, std::string::npos);
+  bytes[at] = '\x48';
+  write_file_atomically(path("a.h5"), bytes);
+  const auto refusal = [&](const std::string& name) {
+    return message_of(ErrorCode::kData, [&] { read({.name = name, .shape = {}}); });
+  };
+  EXPECT_TRUE(contains(refusal("INPUTS/colour"), "'INPUTS/colour' is not read (cannot be opened: bad version number"));
+  EXPECT_TRUE(contains(refusal("INPUTS/colour"), "libver")) << refusal("INPUTS/colour");
+  EXPECT_TRUE(contains(refusal("dangling"), "'dangling' is not read (cannot be opened: ")) << refusal("dangling");
+  RewriteOptions options;
+  options.format = WrittenFormat::kParquet;
+  std::string left_out;
+  for (const auto& column : rewrite_tables({path("a.h5")}, path("b.parquet"), options).left_out)
+    left_out += column.name + " ";
+  EXPECT_EQ(left_out, "INPUTS/colour dangling lists_of_lists other tracks.flavour ");
+}
+
 // To Parquet and back, with all that can be read; what cannot is told.
 TEST_F(Hdf5Test, IsConvertedWhole) {
   const auto convert = [&](const std::string& from, const std::string& to, WrittenFormat format) {
