@@ -181,6 +181,25 @@ def check_regression(folder, weighted=False):
     return check.done(f"regression, two models{', weights' if weighted else ''}")
 
 
+def check_below_zero(folder):
+    """With weights below zero no average precision stands, which may be above 1; of one column either."""
+    rng, ok = np.random.default_rng(12), True
+    for columns in (3, 1):
+        truth = rng.choice(max(columns, 2), EVENTS, p=[0.9, 0.07, 0.03] if columns > 1 else [0.1, 0.9])
+        score = rng.uniform(0, 1, EVENTS) if columns == 1 else rng.dirichlet(np.ones(columns), EVENTS)
+        likely = np.abs(truth - score) < 0.8 if columns == 1 else score[:, 0] > 0.1
+        weight = np.where(likely & (rng.random(EVENTS) < 0.9), 1, -0.9)
+        write(folder / "below.h5", p=score.reshape(EVENTS, columns).astype("f4"))
+        write(folder / "below_t.h5", y=truth, weight=weight)
+        done = linac("--predictions", folder / "below.h5", "--targets", f"{folder}/below_t.h5:y", "--weights", f"{folder}/below_t.h5:weight", "--json", "--bootstraps", 0)
+        report = json.loads(done.stdout) if done.returncode == 0 else {"models": [{"scores": []}]}
+        found = {part: one["value"] for (name, part), one in scores_of(report).items() if name == "average_precision"}
+        good = len(found) > 0 and all(value is None for value in found.values()) and len(report["left_out"]) >= len(found)
+        print(f"{'ok  ' if good else 'FAIL'} {columns} columns, weights below zero: average precision {found} {done.stderr.strip()[-200:]}")
+        ok = ok and good
+    return ok
+
+
 def refused(status, text, *arguments):
     done = linac(*arguments)
     ok = done.returncode == status and text in done.stderr
@@ -225,6 +244,7 @@ def main():
     ok = check_classifier(folder, [0.6, 0.3, 0.1], 3, "one_hot", weighted=True) and ok
     ok = check_classifier(folder, [0.7, 0.3], 1, "number", weighted=True) and ok
     ok = check_regression(folder) and check_regression(folder, weighted=True) and ok
+    ok = check_below_zero(folder) and ok
     return 0 if check_refusals(folder) and ok else 1
 
 

@@ -131,6 +131,24 @@ def quantized(folder):
     return ok
 
 
+def of_steps(folder):
+    """A model at each step of a sequence."""
+    steps, inner = np.random.default_rng(4).normal(size=(20, 5, 4)).astype("f4"), keras.Sequential([keras.Input((4,)), L.Dense(3, activation="tanh")])
+    model = keras.Sequential([keras.Input((5, 4), name="x"), L.TimeDistributed(inner, name="out")])
+    file, data, out = folder / "of_steps.keras", folder / "steps.h5", folder / "steps_scores.h5"
+    model.save(file)
+    with h5py.File(data, "w") as h5:
+        h5["x"] = steps
+    out.unlink(missing_ok=True)
+    done = linac("predict", "--model", file, "--data", data, "--out", out)
+    worst = 1.0
+    if done.returncode == 0:
+        with h5py.File(out) as scores:
+            worst = float(np.abs(scores["out"][()] - model.predict(steps, verbose=0)).max())
+    print(f"{'ok  ' if worst <= LIMIT else 'FAIL'} TimeDistributed of a model: largest difference {worst:.1e} {done.stderr.strip()[-200:]}")
+    return worst <= LIMIT
+
+
 def as_root(call, twin):
     """The ROOT file has what its twin in HDF5 has, event by event, in a tree that can be another one's friend."""
     out = twin.with_suffix(".root")
@@ -204,6 +222,7 @@ def main():
     ok = refused(2, "is also an input", *call[:-1], data, "--input", "hlf=features") and ok
     ok = open_length(folder, particles, features) and ok
     ok = quantized(folder) and ok
+    ok = of_steps(folder) and ok
     with h5py.File(data) as still:
         ok = "features" in still and ok
     return 0 if ok and not (folder / "none.h5").exists() else 1

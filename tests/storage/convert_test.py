@@ -3,6 +3,7 @@
 same types. Killed and gone on, two at a time, a full disk, inputs and settings that change, parts as xxhash and a job have them. Wants the
 peers' Python."""
 
+import json
 import os
 import pathlib
 import signal
@@ -310,11 +311,31 @@ def awkward_places(root: pathlib.Path, whole: pa.Table) -> None:
         check(sorted(pq.read_table(root / "back.parquet")["event"].to_pylist()) == list(range(EVENTS)), "and back, by a pattern")
 
 
+def of_the_field(root: pathlib.Path) -> None:
+    """HDF5 in groups, in records and of variable length; and what is the same in all events, up to the largest float32."""
+    lists = [[1.5], [], [2.5, 3.5]]
+    with h5py.File(root / "field.h5", "w") as file:
+        file["INPUTS/Source/pt"] = np.array([[1, 2], [3, 4], [5, 6]], "f4")
+        file["jets"] = np.array([(1.5, 7, True), (2.5, 8, False), (3.5, 9, True)], [("pt", "f4"), ("n", ">i8"), ("is_b", "?")])
+        hits = file.create_dataset("hits", (3,), dtype=h5py.vlen_dtype(np.dtype("f8")))
+        for i, values in enumerate(lists):
+            hits[i] = values
+    run(root, "convert", "field.h5", "field.parquet")
+    found = pq.read_table(root / "field.parquet").to_pydict()
+    wanted = {"INPUTS/Source/pt": [[1, 2], [3, 4], [5, 6]], "hits": lists, "jets.is_b": [True, False, True], "jets.n": [7, 8, 9], "jets.pt": [1.5, 2.5, 3.5]}
+    check(found == wanted, f"groups, records and lists of HDF5: {found}")
+    values = {"filled": 1e16, "unset": -1e30, "largest": float(np.finfo("f4").max)}
+    pq.write_table(pa.table({**{name: np.full(40, value, "f4") for name, value in values.items()}, "n": np.arange(40)}), root / "constant.parquet")
+    columns = json.loads(run(root, "stats", "constant.parquet", "--json"))["columns"]
+    found = {column["name"]: (column["train"]["min"], column["train"]["max"]) for column in columns if column["name"] in values}
+    check(found == {name: (float(np.float32(value)),) * 2 for name, value in values.items()}, f"stats of constants: {found}")
+
+
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         root = pathlib.Path(folder)
         whole = made(0, EVENTS)
-        for step in (lambda: parquet(root, whole), lambda: formats(root), lambda: transforms(root, whole), lambda: resumed(root, whole), lambda: awkward_places(root, whole)):
+        for step in (lambda: parquet(root, whole), lambda: formats(root), lambda: of_the_field(root), lambda: transforms(root, whole), lambda: resumed(root, whole), lambda: awkward_places(root, whole)):
             begin = time.monotonic()
             step()
             print(f"{time.monotonic() - begin:.1f} s")
