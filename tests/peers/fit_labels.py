@@ -91,8 +91,12 @@ def kept(fit: types.ModuleType, folder: pathlib.Path, files: list[str]) -> None:
         expect(done.returncode == 0 and list(scores["out"].attrs["classes"]) == CLASSES, "predictions name their classes")
     with h5py.File(folder / "events.h5") as events, h5py.File(folder / "texts-truth.h5", "w") as truth:
         truth["kind"] = [CLASSES[index] for index in events["index"]]
-    done = command(fit, "evaluate", "--predictions", f"{folder}/texts-scores.h5:out", "--targets", f"{folder}/texts-truth.h5:kind", "--bootstraps", "0", "--json")
-    expect(done.returncode == 0 and json.loads(done.stdout)["parts"] == CLASSES, f"evaluate takes them from there: {done.stderr.strip()[-200:]}")
+    for ending in ("h5", "parquet", "root"):
+        scores = folder / f"texts-scores.{ending}"
+        if ending != "h5":
+            command(fit, "predict", "--model", out, "--data", *files, "--out", scores)
+        done = command(fit, "evaluate", "--predictions", f"{scores}:out", "--targets", f"{folder}/texts-truth.h5:kind", "--bootstraps", "0", "--json")
+        expect(done.returncode == 0 and json.loads(done.stdout)["parts"] == CLASSES, f"evaluate takes them from .{ending}: {done.stderr.strip()[-200:]}")
     done = command(fit, "evaluate", "--model", out / "models" / "model.keras", "--validation-split", "--json", cwd=folder)
     expect(json.loads(done.stdout)["events"] == fit.EVENTS * SPLIT, "from another folder the same events are found")
     done = command(fit, "data", "info", *files, "--json")

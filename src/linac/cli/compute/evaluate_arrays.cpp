@@ -39,10 +39,14 @@ std::string name_in(const Source& source, const std::vector<std::string>& names,
                                names.size(), fmt::join(names, ", "), option, source.file));
 }
 
+std::string first_of(const std::string& pattern) {
+  const std::vector<std::string> all = storage::expand_all({pattern});
+  return all.empty() ? pattern : all.front();
+}
+
 /// Of the first file of a pattern.
 data::TableContents contents_of(const std::string& file) {
-  const std::vector<std::string> all = storage::expand_all({file});
-  return data::contents_of_table(data::readable_source(storage::Source::open(all.empty() ? file : all.front())));
+  return data::contents_of_table(data::readable_source(storage::Source::open(first_of(file))));
 }
 
 /// A column of a file of any format.
@@ -67,11 +71,16 @@ bool is_of_numbering(const std::string& column) {
   return column == "file" || column == "row";
 }
 
-/// Of a file of another format than HDF5: a column of numbers, or of lists of one length.
-Array read_table_scores(Source source, const data::TableContents& contents, const std::string& option) {
+/// What the source says, or the only one of the file.
+std::string name_of_scores(const Source& source, const data::TableContents& contents, const std::string& option) {
+  if (contents.format == "hdf5") return name_in(source, data::array_names(source.file), option);
   std::vector<std::string> names = contents.names;
   std::erase_if(names, is_of_numbering);
-  source.data_set = name_in(source, names, option);
+  return name_in(source, names, option);
+}
+
+/// Of a file of another format than HDF5: a column of numbers, or of lists of one length.
+Array read_table_scores(const Source& source) {
   const auto lists =
       data::EventTable::open({source.file}, {{.column = source.data_set, .shape = {1, 1}, .offset = {}, .factor = {}}});
   return read_column(
@@ -81,9 +90,9 @@ Array read_table_scores(Source source, const data::TableContents& contents, cons
 
 /// Of `linac predict`, or of another program.
 Array read_scores(const Source& source, const std::string& option) {
-  if (const data::TableContents contents = contents_of(source.file); contents.format != "hdf5")
-    return read_table_scores(source, contents, option);
-  const std::string name = name_in(source, data::array_names(source.file), option);
+  const data::TableContents contents = contents_of(source.file);
+  const std::string name = name_of_scores(source, contents, option);
+  if (contents.format != "hdf5") return read_table_scores({source.file, name});
   const data::EventArrays arrays(source.file, {name});
   const std::vector<int64_t> shape = arrays.shape(0);
   const int64_t events = arrays.events();
@@ -196,9 +205,8 @@ Arrays compute_arrays(const ArraySources& options) {
 
 /// As `linac predict` notes them beside its scores; one score is the second of two classes.
 std::vector<std::string> noted_classes(const Source& source, size_t width) {
-  if (contents_of(source.file).format != "hdf5") return {};
-  const std::string name = name_in(source, data::array_names(source.file), "predictions");
-  const std::vector<std::string> noted = data::array_texts(source.file, name, "classes");
+  const std::string file = first_of(source.file), name = name_of_scores(source, contents_of(file), "predictions");
+  const std::vector<std::string> noted = data::array_texts(file, name, "classes");
   return noted.size() == std::max<size_t>(2, width) ? noted : std::vector<std::string>{};
 }
 

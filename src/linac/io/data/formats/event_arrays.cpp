@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <nlohmann/json.hpp>
 #include <numeric>
 #include <type_traits>
 
@@ -13,7 +14,9 @@
 #include "linac/base/base/error.h"
 #include "linac/io/data/formats/event_arrays_file.h"
 #include "linac/io/data/formats/hdf5_events.h"
+#include "linac/io/data/formats/table.h"
 #include "linac/io/hdf5/handle.h"
+#include "linac/io/storage/source.h"
 
 namespace linac::data {
 namespace {
@@ -118,6 +121,10 @@ std::vector<std::string> array_names(const std::filesystem::path& path) {
 
 std::vector<std::string> array_texts(const std::filesystem::path& path, const std::string& array,
                                      const std::string& attribute) {
+  const std::string_view format = format_of(*storage::Source::open(path.string())).name;
+  if (format == "parquet") return parquet_array_texts(path, array, attribute);
+  if (format == "root") return root_array_texts(path, array, attribute);
+  if (format != "hdf5") return {};
   constexpr hssize_t kMost = 1 << 16;
   const hdf5::Lock lock;
   const Handle file = open_hdf5(path, path.string());
@@ -133,6 +140,17 @@ std::vector<std::string> array_texts(const std::filesystem::path& path, const st
   std::vector<std::string> texts;
   for (const char* const text : read) texts.emplace_back(text == nullptr ? "" : text);
   H5Dvlen_reclaim(type.get(), space.get(), H5P_DEFAULT, read.data());
+  return texts;
+}
+
+std::vector<std::string> texts_in(const std::string& json) {
+  std::vector<std::string> texts;
+  const nlohmann::json found = nlohmann::json::parse(json, nullptr, false);
+  if (!found.is_array()) return {};
+  for (const nlohmann::json& text : found) {
+    if (!text.is_string()) return {};
+    texts.push_back(text);
+  }
   return texts;
 }
 

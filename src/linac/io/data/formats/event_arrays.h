@@ -14,8 +14,8 @@ namespace linac::data {
 /// Names of the data sets in the file's root. Data error when it cannot be opened.
 std::vector<std::string> array_names(const std::filesystem::path& path);
 
-/// The texts of a data set's attribute, as EventArraysWriter writes them; none if it has no such attribute. Data error
-/// when the file cannot be opened.
+/// The texts about an array, as EventArraysWriter writes them in each of its formats (of ROOT, about a branch); none if
+/// the file says nothing of it. Data error when the file cannot be opened.
 std::vector<std::string> array_texts(const std::filesystem::path& path, const std::string& array,
                                      const std::string& attribute);
 

@@ -31,4 +31,12 @@ std::unique_ptr<EventArraysFile> open_parquet_arrays(const std::filesystem::path
 std::unique_ptr<EventArraysFile> open_root_arrays(const std::filesystem::path& path,
                                                   const std::vector<EventArrayShape>& arrays, int64_t events);
 
+/// What array_texts() finds in files of these formats.
+std::vector<std::string> parquet_array_texts(const std::filesystem::path& path, const std::string& array,
+                                             const std::string& attribute);
+std::vector<std::string> root_array_texts(const std::filesystem::path& path, const std::string& array,
+                                          const std::string& attribute);
+/// The texts that are JSON; none of anything else.
+std::vector<std::string> texts_in(const std::string& json);
+
 }  // namespace linac::data

@@ -8,6 +8,7 @@
 #include "linac/base/base/error.h"
 #include "linac/io/data/formats/batches/batch_writer.h"
 #include "linac/io/data/formats/event_arrays_file.h"
+#include "linac/io/data/formats/parquet_file.h"
 
 namespace linac::data {
 namespace {
@@ -124,6 +125,14 @@ class ParquetArrays : public EventArraysFile {
 };
 
 }  // namespace
+
+std::vector<std::string> parquet_array_texts(const std::filesystem::path& path, const std::string& array,
+                                             const std::string& attribute) {
+  const ParquetFile file(storage::Source::open(path.string()), {});
+  const auto& notes = file.metadata().key_value_metadata();
+  const auto found = notes ? notes->Get(fmt::format("{}/{}", array, attribute)) : arrow::Status::KeyError("none");
+  return found.ok() ? texts_in(*found) : std::vector<std::string>{};
+}
 
 std::unique_ptr<EventArraysFile> open_parquet_arrays(const std::filesystem::path& path,
                                                      const std::vector<EventArrayShape>& arrays, int64_t events) {

@@ -9,6 +9,8 @@
 
 #include "linac/base/base/error.h"
 #include "linac/io/data/formats/event_arrays_file.h"
+#include "linac/io/data/formats/root_file.h"
+#include "linac/io/root/objects.h"
 #include "linac/io/root/tree_writer.h"
 
 namespace linac::data {
@@ -103,6 +105,21 @@ class RootArrays : public EventArraysFile {
 };
 
 }  // namespace
+
+std::vector<std::string> root_array_texts(const std::filesystem::path& path, const std::string& array,
+                                          const std::string& attribute) {
+  const auto file = open_root_file(storage::Source::open(path.string()));
+  for (const root::Key& key : file->keys()) {
+    if (key.name != attribute || key.class_name != "TObjString") continue;
+    const std::vector<std::byte> content = file->content(key);
+    root::Objects objects(root::Cursor(content, file->say(attribute)), key.head);
+    objects.begin();
+    objects.object();
+    const auto arrays = nlohmann::json::parse(root::read_string(objects.cursor()), nullptr, false);
+    return arrays.is_object() && arrays.contains(array) ? texts_in(arrays[array].dump()) : std::vector<std::string>{};
+  }
+  return {};
+}
 
 std::unique_ptr<EventArraysFile> open_root_arrays(const std::filesystem::path& path,
                                                   const std::vector<EventArrayShape>& arrays, int64_t events) {

@@ -92,6 +92,8 @@ TEST_F(EventArraysTest, AreRowsOfParquet) {
   EXPECT_EQ(batch.columns[1], (std::vector<float>{10, 20, 30}));
   EXPECT_EQ(batch.columns[2], (std::vector<float>{1, 2, 2}));
   EXPECT_EQ(batch.columns[3], (std::vector<float>{0, 0, 1}));
+  EXPECT_EQ(array_texts(path, "y", "classes"), (std::vector<std::string>{"a", "b"}));
+  EXPECT_TRUE(array_texts(path, "x", "classes").empty());
   EventArraysWriter other(folder_ / "other.parquet", {{"row", {}}}, 1);
   EXPECT_THROW(other.number_events(std::vector<int64_t>{1}), Error) << "two columns of one name";
 }
@@ -128,6 +130,8 @@ TEST_F(EventArraysTest, AreATreeOfRoot) {
   EXPECT_EQ(column(path, {"file", {}, {}, {}}), (std::vector<float>{1, 1, 1, 2, 2, 2, 2}));
   EXPECT_EQ(column(path, {"row", {}, {}, {}}), (std::vector<float>{0, 1, 2, 0, 1, 2, 3}));
   EXPECT_NE(read_file(path).find(R"({"dense_0":["a","b"]})"), std::string::npos);
+  EXPECT_EQ(array_texts(path, "dense_0", "classes"), (std::vector<std::string>{"a", "b"}));
+  EXPECT_TRUE(array_texts(path, "x", "classes").empty() && array_texts(path, "x", "source").empty());
 }
 
 TEST_F(EventArraysTest, OfRootMayHaveNoEvents) {
