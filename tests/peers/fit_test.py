@@ -538,8 +538,10 @@ def categories(folder: pathlib.Path) -> None:
     that stands for none, and take_along_axis stops with TensorFlow's error."""
     kind = keras.Input((2,), name="kind")
     hot = keras.Model(kind, L.Dense(1, activation="sigmoid", name="out")(L.Flatten()(ops.one_hot(kind, 3))))
+    cut = keras.Model(kind, L.Dense(1, activation="sigmoid", name="out")(L.Flatten()(ops.one_hot(ops.cast(kind, "int32"), 3))))
     taken = keras.Model(kind, L.Dense(1, activation="sigmoid", name="out")(ops.take_along_axis(ops.sin(kind), kind, axis=1)))
     for model, name, bad, good, words in ((hot, "one_hot", (3, 0.5), (-1, 2), "one_hot of 3 classes) takes whole numbers from -1 to 2"),
+                                          (cut, "one_hot", (3.5, -2), (2.5, -0.5), "one_hot of 3 classes, fractions cut off) takes numbers from -1.9990234375 to 2.9990234375"),
                                           (taken, "take_along_axis", (2, 0.5, -3), (-2, 1), "take_along_axis of 2) takes whole numbers from -2 to 1")):
         path, events = folder / "categories.keras", folder / "categories.h5"
         model.save(path)

@@ -9,11 +9,12 @@
 
 namespace linac::graph {
 
-/// Whole numbers from `least` to `largest`.
+/// Whole numbers from `least` to `largest`, of which a cast on the way cuts fractions off.
 struct Indices {
   std::string layer;
   std::string taker;  // "Embedding of 5 rows"
   int64_t least = 0, largest = 0;
+  bool cut = false;
 };
 
 /// Of a Masking that hides steps of another value than 0.
@@ -27,8 +28,8 @@ struct InputRule {
   std::vector<Indices> indices = {};  // of each layer that takes its values as such
 };
 
-/// One an input, in the graph's order. Layers that only move values on their way hand the rules on; behind others the
-/// values are not those of the file.
+/// One an input, in the graph's order. Layers that only move values on their way, and casts to integers, hand the rules
+/// on; behind others the values are not those of the file.
 std::vector<InputRule> input_rules(const Graph& graph);
 
 }  // namespace linac::graph

@@ -25,6 +25,22 @@ TEST(InputRules, ComeFromTheLayersThatReadAnInput) {
   EXPECT_TRUE(rules[2].indices.empty()) << "a layer between makes other values";
 }
 
+TEST(InputRules, GoThroughCastsToIntegers) {
+  Builder b("cast");
+  const int kind = b.input("kind", {4});
+  const int cut = b.add("ops.Cast", "cut", {kind}, {{"dtype", "int32"}});
+  const int row = b.add("Reshape", "row", {cut}, {{"target_shape", {2, 2}}});
+  const int table = b.add("Embedding", "table", {row}, {{"input_dim", 7}, {"output_dim", 2}});
+  const int masked = b.add("Masking", "masked", {row}, {{"mask_value", -9.0}});
+  const int same = b.add("ops.Cast", "same", {kind}, {{"dtype", "bool"}});
+  const int truth = b.add("Embedding", "truth", {same}, {{"input_dim", 1}, {"output_dim", 2}});
+  const std::vector<InputRule> rules = input_rules(b.finish({table, masked, truth}));
+  ASSERT_EQ(rules[0].indices.size(), 1U) << "a truth value is no value of the file";
+  EXPECT_EQ(rules[0].indices[0].layer, "table");
+  EXPECT_TRUE(rules[0].indices[0].cut);
+  EXPECT_FALSE(rules[0].hidden) << "what is hidden has other values before the cast";
+}
+
 TEST(InputRules, OfSeveralInputsThatAreJoined) {
   Builder b("joined");
   const int pt = b.input("pt", {5, 1}), eta = b.input("eta", {5, 1}), kind = b.input("kind", {5, 1});
