@@ -5,6 +5,7 @@ Each test is an attack that worked once; all of them meet the same service, so t
     attack_jobs_test.py [WORD...]      those with one of these words in their name
 """
 
+import errno
 import json
 import os
 import pathlib
@@ -20,6 +21,7 @@ import traceback
 import urllib.error
 import urllib.request
 
+from lib.ports import free_port
 from lib.runs import LINAC, ROOT
 from lib.server_process import Service
 from lib.skips import skipped
@@ -84,7 +86,7 @@ def account() -> str:
 
 
 def newcomer(admin: Person, name: str, role: str = "member", runs_as: str | None = None) -> Person:
-    status, answer = admin.ask("POST", "/api/v1/users", {"name": name, "role": role, "account": runs_as or account()})
+    status, answer = admin.ask("POST", "/api/v1/users", {"name": name, "role": role, "account": runs_as or account(), "as_root": True})
     assert status == 200, answer
     status, answer = admin.ask("POST", f"/api/v1/users/{name}/tokens", {})
     assert status == 200, answer
@@ -111,6 +113,10 @@ def plug_in(folder: pathlib.Path, name: str, script: str) -> str:
 def sandbox_or_skip(service: Service) -> None:
     if any("sandbox" in line for line in service.lines):
         raise Skipped("no sandbox here: " + "".join(line for line in service.lines if "sandbox" in line).strip())
+
+
+def fences_listening(service: Service) -> bool:
+    return not any("Landlock" in line for line in service.lines)
 
 
 TRY = r"""
@@ -194,6 +200,9 @@ def a_job_sees_its_own_run_and_nothing_of_the_service(service, admin, member, fo
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(str(folder / "agent"))
     listener.listen()
+    abstract = socket.socket(socket.AF_UNIX)
+    abstract.bind(f"\0linac-attack-{os.getpid()}")
+    abstract.listen()
     traces = [pathlib.Path(place, "linac-attack") for place in ("/etc", "/usr", ROOT)]
     for trace in traces:
         if trace.exists():
@@ -221,8 +230,27 @@ tries('host', lambda: [open(p, 'w').close() for p in {[str(trace) for trace in t
 def agent():
     s = socket.socket(socket.AF_UNIX); s.connect({str(folder / 'agent')!r}); return 'reached'
 tries('socket', agent)
+def abstract():
+    s = socket.socket(socket.AF_UNIX); s.connect('\\0linac-attack-{os.getpid()}'); return 'reached'
+tries('abstract socket', abstract)
+def listens(port):
+    s = socket.socket(); s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1); s.bind(('127.0.0.1', port)); s.listen(); return s.getsockname()[1]
+tries('port of another', lambda: listens({free_port()}))
+tries('any port', lambda: listens(0))
 tries('shadow', lambda: open('/etc/shadow').read()[:10])
-tries('mount', lambda: __import__('ctypes').CDLL(None, use_errno=True).mount(b'none', b'/mnt', b'tmpfs', 0, None))
+for name in ('sys/kernel/core_pattern', 'sys/kernel/modprobe', 'sys/vm/drop_caches', 'irq/default_smp_affinity'):
+    if os.path.exists('/proc/' + name):
+        tries('/proc/' + name, lambda: os.close(os.open('/proc/' + name, os.O_WRONLY)))
+import ctypes, errno
+libc = ctypes.CDLL(None, use_errno=True)
+def call(what, *arguments):
+    ctypes.set_errno(0)
+    return 0 if what(*arguments) >= 0 else ctypes.get_errno()
+number = lambda x86, arm: x86 if os.uname().machine == 'x86_64' else arm
+tries('calls', lambda: [call(libc.mount, b'none', b'/mnt', b'tmpfs', 0, None), call(libc.unshare, 0x10000000), call(libc.setns, 0, 0), call(libc.unshare, 0x80)]
+      + [call(libc.syscall, number(*one), 0, 0, 0, 0, 0) for one in ((250, 219), (321, 280), (298, 241), (323, 282))]
+      + [call(libc.syscall, number(56, 220), 0x10000000 | signal.SIGCHLD, 0, 0, 0, 0)])
+tries('clone3', lambda: call(libc.syscall, 435, 0, 0))
 tries('capabilities', lambda: [l.split()[1] for l in open('/proc/self/status') if l.startswith(('CapEff', 'CapPrm', 'CapInh', 'CapAmb'))])
 tries('descriptors', lambda: sorted(os.readlink(f'/proc/self/fd/{{n}}') for n in os.listdir('/proc/self/fd') if int(n) > 2 and os.path.exists(f'/proc/self/fd/{{n}}')))
 tries('terminal', lambda: os.open('/dev/tty', os.O_RDWR))
@@ -234,6 +262,7 @@ print('FOUND ' + json.dumps(found), flush=True)
     run = member.submit(plug_in(folder, "spy", script))
     member.ended(run)
     listener.close()
+    abstract.close()
     log = member.log(run)
     assert "FOUND " in log, log
     found = json.loads(next(line for line in log.splitlines() if line.startswith("FOUND "))[6:])
@@ -241,7 +270,12 @@ print('FOUND ' + json.dumps(found), flush=True)
         assert str(found[name]).startswith("no: "), (name, found[name])
     assert found["data"] == [] and found["other run"] == [] and found["dots at home"] == [] and found["descriptors"] == [], found
     assert str(found["shadow"]).startswith("no: ") or found["shadow"] == "", found["shadow"]
-    assert found["mount"] == -1 and found["processes"] < 20 and found["secrets"] == [] and found["umask"] == 0o22, found
+    assert all(str(what).startswith("no: ") for name, what in found.items() if name.startswith("/proc/")), found
+    assert set(found["calls"]) == {errno.EPERM} and found["clone3"] == errno.ENOSYS, found
+    assert isinstance(found["any port"], int), found
+    if fences_listening(service):
+        assert found["port of another"] == found["abstract socket"] == "no: PermissionError", found
+    assert found["processes"] < 20 and found["secrets"] == [] and found["umask"] == 0o22, found
     assert all(int(mask, 16) == 0 for mask in found["capabilities"]), found["capabilities"]
     assert found["own"] == "PAR1", found
     assert victim.read_text() == "as it was\n"
@@ -278,6 +312,12 @@ print('FOUND ' + json.dumps(found), flush=True)
     found = json.loads(next(line for line in log.splitlines() if line.startswith("FOUND "))[6:])
     assert found.pop("own") == 1 and found.pop("groups") in ([], [65534]), found
     assert all(str(what).startswith("no: ") for what in found.values()), found
+
+
+def root_is_no_account_by_mistake(service, admin, member, folder) -> None:
+    for method, path, name in (("POST", "/api/v1/users", {"name": "rooted"}), ("PATCH", f"/api/v1/users/{member.name}", {})):
+        status, answer = admin.ask(method, path, name | {"account": "root"})
+        assert status == 400 and "as_root" in answer["detail"], (status, answer)
 
 
 def a_link_among_the_inputs_shows_nothing(service, admin, member, folder) -> None:
@@ -480,7 +520,7 @@ def main() -> int:
     os.environ["LINAC_TEST_SECRET"] = "s3cret"
     shared = [places_of_artifacts_lead_nowhere_else, locations_of_an_older_database_lead_nowhere_else, what_lies_in_a_folder_of_an_attempt_is_not_started,
               links_that_a_job_leaves_lead_nowhere, a_job_sees_its_own_run_and_nothing_of_the_service,
-              a_job_of_an_account_of_its_own_is_kept_out_too, a_link_among_the_inputs_shows_nothing,
+              a_job_of_an_account_of_its_own_is_kept_out_too, root_is_no_account_by_mistake, a_link_among_the_inputs_shows_nothing,
               few_lines_of_yaml_do_not_stop_the_writes, a_run_s_own_files_do_not_stop_the_writes, files_that_do_not_answer_do_not_stop_the_reads]
     alone = [a_service_without_privileges_has_the_same_sandbox, without_a_sandbox_only_admins_jobs_run, a_disk_that_hangs_stops_neither_reads_nor_the_end]
     failures = 0

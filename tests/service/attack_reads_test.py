@@ -386,7 +386,7 @@ def by_command_line(people: People, ann: Secrets) -> None:
 
 def two_users(service: Service) -> None:
     people = People(service)
-    account = {"account": getpass.getuser()}
+    account = {"account": getpass.getuser(), "as_root": True}
     for name in ("ann", "bob"):
         good(call(service, "PATCH", f"/api/v1/users/{name}", account, people.admin))
     carl, reader = people.user("carl", "viewer"), people.token("bob", scope="viewer")

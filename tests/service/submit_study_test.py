@@ -67,7 +67,7 @@ class World:
         self.service.__enter__()
         self.people = People(self.service)
         account = pwd.getpwuid(os.getuid()).pw_name
-        good(call(self.service, "PATCH", "/api/v1/users/ann", {"account": account}, self.people.admin))
+        good(call(self.service, "PATCH", "/api/v1/users/ann", {"account": account, "as_root": True}, self.people.admin))
         self.client = Client(self.service, folder)
         self.client.environment["LINAC_TOKEN"] = self.people.ann
 

@@ -3,11 +3,17 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <signal.h>
+#include <sys/mount.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <fstream>
 #include <functional>
 #include <thread>
@@ -18,6 +24,7 @@
 #include "linac/base/base/temporary_folder.h"
 #include "linac/control/launch/accounts.h"
 #include "linac/control/launch/attempt_folder.h"
+#include "linac/control/launch/fences.h"
 #include "linac/control/launch/local_launcher.h"
 #include "linac/control/launch/sandbox.h"
 #include "linac/control/launch/test_launch.h"
@@ -156,6 +163,67 @@ TEST_F(Launch, RunsAsTheDeclaredAccount) {
   EXPECT_NE(why_not_as("").find("declared"), std::string::npos);
 }
 
+TEST_F(Launch, RootByAnotherNameIsRefused) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root starts commands as others";
+  const auto accounts = folder_ / "passwd";
+  write_file_atomically(accounts, read_file("/etc/passwd") + "toor:x:0:0::/root:/bin/sh\n");
+  ASSERT_EQ(why_not_as("toor"), "this host has no account 'toor'");
+  const pid_t child = fork();
+  if (child == 0) {
+    if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+        mount(accounts.c_str(), "/etc/passwd", nullptr, MS_BIND, nullptr) != 0)
+      _exit(2);
+    const bool refused = is_root("toor") && why_not_as("toor").find("is root") != std::string::npos;
+    _exit(refused && why_not_as("root").empty() && why_not_as("nobody").empty() && !is_root("nobody") ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  if (WEXITSTATUS(status) == 2) GTEST_SKIP() << "no mounts here";
+  EXPECT_EQ(status, 0);
+}
+
+// Outside of a sandbox, too: the port of a service that is started anew is not its jobs'.
+TEST_F(Launch, ListensAtFreePortsAloneAndReachesNoAbstractSocket) {
+  if (!lacks_of_landlock(landlock_version()).empty()) GTEST_SKIP() << lacks_of_landlock(landlock_version());
+  const std::string name = "linac-launch-test-" + std::to_string(getpid());
+  const Descriptor abstract(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
+  name.copy(address.sun_path + 1, name.size());
+  const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+  ASSERT_EQ(bind(abstract.get(), reinterpret_cast<sockaddr*>(&address), size), 0);
+  ASSERT_EQ(listen(abstract.get(), 1), 0);
+  const std::string script =
+      "import os, socket\n"
+      "def tries(what, *arguments):\n"
+      "  try: what(*arguments); print('yes')\n"
+      "  except OSError as error: print(type(error).__name__)\n"
+      "tries(socket.socket().bind, ('127.0.0.1', 0))\n"
+      "tries(socket.socket().bind, ('127.0.0.1', " +
+      std::to_string(20000 + getpid() % 10000) +
+      "))\n"
+      "tries(socket.socket(socket.AF_UNIX).connect, '\\0" +
+      name +
+      "')\n"
+      "tries(os.kill, " +
+      std::to_string(getpid()) +
+      ", 0)\n"
+      "tries(os.kill, os.getppid(), 0)\n";
+  Command command = shell("");
+  command.argv = {"/usr/bin/python3", "-c", script};
+  if (access(command.argv[0].c_str(), X_OK) != 0) GTEST_SKIP() << "no /usr/bin/python3";
+  start(command);
+  ASSERT_TRUE(ended_within(10s));
+  EXPECT_EQ(log(), "yes\nPermissionError\nPermissionError\nPermissionError\nPermissionError\n");
+}
+
+TEST(Fences, TellWhatAnOlderKernelDoesNotKeepJobsFrom) {
+  EXPECT_NE(lacks_of_landlock(0).find("no Landlock"), std::string::npos);
+  EXPECT_NE(lacks_of_landlock(3).find("port"), std::string::npos);
+  EXPECT_EQ(lacks_of_landlock(4).find("port"), std::string::npos);
+  EXPECT_NE(lacks_of_landlock(4).find("abstract sockets"), std::string::npos);
+  EXPECT_EQ(lacks_of_landlock(6), "");
+}
+
 TEST_F(Launch, LogIsNoWayToOtherFiles) {
   std::ofstream(folder_ / "target") << "kept\n";
   std::filesystem::create_symlink(folder_ / "target", folder_ / "log.txt");
@@ -241,6 +309,22 @@ TEST_F(Sandbox, SeesItsOwnAndNothingOfTheServices) {
   EXPECT_EQ(read_file(data / "own" / "new"), "made\n");
   EXPECT_FALSE(std::filesystem::exists("/etc/linac-test"));
   EXPECT_FALSE(std::filesystem::exists(folder_ / "new"));
+}
+
+TEST_F(Sandbox, HasGpusOnlyIfItWasGivenSome) {
+  const std::filesystem::path device = "/dev/nvidia-linac-test";
+  if (!std::ofstream(device)) GTEST_SKIP() << "/dev cannot be written";
+  Command command = confined("");
+  const auto shown = [&] {
+    const auto words = sandboxed(command, {3, 4, -1});
+    return std::find(words.begin(), words.end(), device) != words.end();
+  };
+  const bool without = shown();
+  command.limits.gpus = {0};
+  const bool with = shown();
+  std::filesystem::remove(device);
+  EXPECT_FALSE(without);
+  EXPECT_TRUE(with);
 }
 
 TEST_F(Sandbox, ShowsWhereALinkOfTheProgramsLeads) {

@@ -19,6 +19,7 @@
 #include "linac/base/base/child_process.h"
 #include "linac/base/base/descriptor.h"
 #include "linac/base/base/error.h"
+#include "linac/control/launch/fences.h"
 
 namespace linac::launch {
 namespace {
@@ -31,6 +32,10 @@ constexpr size_t kNamesMax = 1000;  // of a home
 
 // Places of all accounts that hold sockets and files of programs that run: each sandbox has empty ones.
 constexpr const char* kShared[] = {"/tmp", "/var/tmp", "/run", "/var/run", "/dev/shm"};
+// Of the kernel's own files, what root may write or read. Whoever is root's number in here would pass for it.
+constexpr const char *kReadOnlyOfProc[] = {"/proc/sys", "/proc/irq",  "/proc/bus",
+                                           "/proc/fs",  "/proc/acpi", "/proc/scsi"},
+                     *kHiddenOfProc[] = {"/proc/sysrq-trigger", "/proc/kcore", "/proc/kmsg", "/proc/mtrr"};
 // Of /run, what names are looked up with.
 constexpr const char* kOfRun[] = {"/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager/resolv.conf",
                                   "/run/opengl-driver"};
@@ -77,10 +82,15 @@ void add(Words& words, std::initializer_list<std::string> more) {
 
 class Arguments {
  public:
-  explicit Arguments(const View& view) {
+  enum class Devices { kNone, kGpus };
+  Arguments(const View& view, Devices devices) {
     add(words_, {"--unshare-user", "--unshare-pid", "--unshare-ipc", "--new-session", "--cap-drop", "ALL"});
     add(words_, {"--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"});
-    devices();
+    for (const char* place : kReadOnlyOfProc)
+      if (::access(place, F_OK) == 0) add(words_, {"--ro-bind", place, place});
+    for (const char* place : kHiddenOfProc)
+      if (::access(place, F_OK) == 0) add(words_, {"--ro-bind", "/dev/null", place});
+    if (devices == Devices::kGpus) gpus();
     for (const char* place : kShared)
       if (!std::string_view(place).starts_with("/dev/")) hide_shared(place);
     for (const char* path : kOfRun)
@@ -112,7 +122,7 @@ class Arguments {
   }
 
  private:
-  void devices() {
+  void gpus() {
     glob_t found{};
     for (const char* pattern : {"/dev/nvidia*", "/dev/dri", "/dev/kfd"})
       if (::glob(pattern, 0, nullptr, &found) == 0) {
@@ -195,12 +205,13 @@ std::string read_to_end(const Descriptor& from) {
   }
 }
 
-Words bwrap_command(const View& view) {
+Words bwrap_command(const View& view, Arguments::Devices devices, int filter) {
   const std::string bwrap = program_of_path("bwrap");
   if (bwrap.empty()) throw environment_error("[launch] bubblewrap (bwrap) is not installed");
   Words words = {bwrap};
-  Words more = Arguments(view).words();
+  Words more = Arguments(view, devices).words();
   words.insert(words.end(), more.begin(), more.end());
+  add(words, {"--seccomp", std::to_string(filter)});
   return words;
 }
 
@@ -231,7 +242,7 @@ std::vector<std::string> needed_by(const std::string& program) {
 }
 
 std::string hidden_with(const View& view, const std::string& path) {
-  return Arguments(view).hidden_with(fs::path(path).lexically_normal());
+  return Arguments(view, Arguments::Devices::kNone).hidden_with(fs::path(path).lexically_normal());
 }
 
 std::string variables_of_sandbox(const std::vector<std::pair<std::string, std::string>>& variables) {
@@ -241,10 +252,12 @@ std::string variables_of_sandbox(const std::vector<std::pair<std::string, std::s
   return arguments;
 }
 
-std::vector<std::string> sandboxed(const Command& command, int info, int more) {
-  Words words = bwrap_command(*command.view);
-  add(words, {"--info-fd", std::to_string(info)});
-  if (more >= 0) add(words, {"--args", std::to_string(more)});
+std::vector<std::string> sandboxed(const Command& command, const SandboxFiles& files) {
+  using Devices = Arguments::Devices;
+  Words words =
+      bwrap_command(*command.view, command.limits.gpus.empty() ? Devices::kNone : Devices::kGpus, files.filter);
+  add(words, {"--info-fd", std::to_string(files.info)});
+  if (files.more >= 0) add(words, {"--args", std::to_string(files.more)});
   if (!command.directory.empty()) add(words, {"--chdir", command.directory});
   words.emplace_back("--");
   words.insert(words.end(), command.argv.begin(), command.argv.end());
@@ -259,8 +272,10 @@ pid_t first_process(const std::string& told) {
 
 std::string why_no_sandbox() {
   Words words;
+  const Descriptor filter = call_filter();
+  if (!filter) return "no descriptors left";
   try {
-    words = bwrap_command({});
+    words = bwrap_command({}, Arguments::Devices::kNone, filter.get());
   } catch (const Error&) {
     return "bubblewrap (bwrap) is not installed";
   }
@@ -268,8 +283,10 @@ std::string why_no_sandbox() {
   add(words, {"--", probe.empty() ? "/bin/true" : probe});
   Pipe told = make_pipe();
   if (!told) return "no descriptors left";
-  ProcessStart start = start_program(
-      {.words = words}, {.in = ChildSettings::kNothing, .out = ChildSettings::kNothing, .errors = told.to.get()});
+  ProcessStart start = start_program({.words = words}, {.in = ChildSettings::kNothing,
+                                                        .out = ChildSettings::kNothing,
+                                                        .errors = told.to.get(),
+                                                        .inherited = {filter.get()}});
   told.to.reset();
   if (!start) return fmt::format("{} cannot be started ({})", words[0], start.why());
   const auto end = start.process.wait_for(kProbeMax);

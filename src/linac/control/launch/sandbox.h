@@ -2,7 +2,8 @@
 // A command's own view of this host: Linux namespaces made by bubblewrap (`bwrap`), which any account may use where the
 // kernel lets it. In there it has no privileges, its processes are the only ones, files are read-only, and what is
 // private to the account that starts it is not there: what View hides, what lies in its home under a name with a dot,
-// /tmp, and the sockets of /run. The network and GPUs are the host's. Thread-safe.
+// /tmp, and the sockets of /run. Calls that it needs not are refused (fences.h). The network is the host's; so are the
+// GPUs, where it was given some. Thread-safe.
 
 #include <optional>
 #include <string>
@@ -19,10 +20,14 @@ std::string why_no_sandbox();
 /// Folders with what a program loads, its own among them: for View::programs. Starts a process.
 std::vector<std::string> needed_by(const std::string& program);
 
-/// What carries out `command`, which has a view, in a sandbox of that view. bwrap inherits two descriptors: it tells
-/// `info` about its first process, and reads further arguments, as variables_of_sandbox() writes them, from `more`,
-/// where nobody else sees them (-1: there are none). Environment error if bwrap is not there.
-std::vector<std::string> sandboxed(const Command& command, int info, int more);
+/// Descriptors that bwrap inherits.
+struct SandboxFiles {
+  int info;    // it tells about its first process
+  int filter;  // call_filter()
+  int more;    // further arguments, as variables_of_sandbox() writes them, where nobody else sees them; -1: none
+};
+/// What carries out `command`, which has a view, in a sandbox of that view. Environment error if bwrap is not there.
+std::vector<std::string> sandboxed(const Command& command, const SandboxFiles& files);
 /// Variables for within the sandbox: bwrap itself, which is outside, does not have them.
 std::string variables_of_sandbox(const std::vector<std::pair<std::string, std::string>>& variables);
 

@@ -8,7 +8,6 @@
 #include <pwd.h>
 #include <sched.h>
 #include <signal.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -26,6 +25,7 @@
 #include "linac/base/base/descriptor.h"
 #include "linac/control/launch/accounts.h"
 #include "linac/control/launch/attempt_folder.h"
+#include "linac/control/launch/fences.h"
 #include "linac/control/launch/sandbox.h"
 
 namespace linac::launch {
@@ -140,21 +140,13 @@ void leave_behind_what_is_the_services() {
   set_limits(command.limits);
   leave_behind_what_is_the_services();
   prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+  if (!put_up_landlock()) fail("Landlock cannot be put up");
   if (account != nullptr) become(*account);
   umask(022);
   if (!command.directory.empty() && chdir(command.directory.c_str()) != 0)
     fail(("the folder " + command.directory + " cannot be entered").c_str());
   execve(argv.front(), argv.data(), environment.data());
   fail((std::string(argv.front()) + " cannot be executed").c_str());
-}
-
-/// A file in memory alone, to be read from its beginning.
-Descriptor in_memory(const std::string& text) {
-  Descriptor file(memfd_create("linac", MFD_CLOEXEC));
-  if (!file || write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()) ||
-      lseek(file.get(), 0, SEEK_SET) != 0)
-    return Descriptor();
-  return file;
 }
 
 }  // namespace
@@ -182,13 +174,15 @@ Started start_command(const Command& command, const std::string& attempt, const 
   gate = std::move(go.to);
   Descriptor more;
   if (command.view && !given.variables.empty()) {
-    more = above_streams(in_memory(variables_of_sandbox(given.variables)));
+    more = in_memory(variables_of_sandbox(given.variables));
     if (!more) return {0, "no memory left for its variables"};
   }
+  const Descriptor filter = command.view ? call_filter() : Descriptor();
+  if (command.view && !filter) return {0, "no memory left for its fence"};
   std::vector<int> inherited;
-  if (tells) inherited.push_back(tells.get());
-  if (more) inherited.push_back(more.get());
-  auto arguments = command.view ? sandboxed(command, tells.get(), more.get()) : command.argv;
+  for (const Descriptor* file : {&tells, &std::as_const(more), &filter})
+    if (*file) inherited.push_back(file->get());
+  auto arguments = command.view ? sandboxed(command, {tells.get(), filter.get(), more.get()}) : command.argv;
   auto environment = environment_of(command, attempt, account, given);
   const int output = given.output ? given.output.get() : log.get();
   ProcessStart start = run_in_child(

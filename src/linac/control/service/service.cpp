@@ -35,6 +35,7 @@
 #include "linac/control/http/routes/router.h"
 #include "linac/control/http/server/server.h"
 #include "linac/control/launch/accounts.h"
+#include "linac/control/launch/fences.h"
 #include "linac/control/launch/local_launcher.h"
 #include "linac/control/launch/pilots/pilot_launcher.h"
 #include "linac/control/launch/sandbox.h"
@@ -383,6 +384,8 @@ void serve(const ServiceOptions& options) {
   if (!service.first_token().empty())
     fmt::print("The user '{}' has this token, shown only now:\n  {}\n", kAdmin, service.first_token());
   if (!service.warning().empty()) fmt::print("{}\n", service.warning());
+  if (const std::string lacks = launch::lacks_of_landlock(launch::landlock_version()); !lacks.empty())
+    fmt::print("{}\n", lacks);
   if (!options.authentication) fmt::print("Everybody on this machine is an admin here (--no-auth).\n");
   std::fflush(stdout);
   while (stop_signal() == 0) std::this_thread::sleep_for(std::chrono::milliseconds(50));

@@ -6,6 +6,7 @@
 #include "linac/base/base/clock.h"
 #include "linac/base/base/refusal.h"
 #include "linac/control/catalog/users.h"
+#include "linac/control/launch/accounts.h"
 #include "linac/control/service/handlers.h"
 #include "linac/control/service/routes/table.h"
 #include "linac/control/service/things.h"
@@ -47,6 +48,18 @@ void read_quota(const Request& request, catalog::Quota& quota) {
   quota.core_hours_max = request.number("core_hours_max", quota.core_hours_max);
 }
 
+/// The account that the request names. Root is no account by mistake: its jobs read what root alone may read.
+std::string account_of(const Request& request) {
+  std::string account = request.text("account");
+  if (launch::is_root(account) && !request.flag("as_root"))
+    throw Refusal(
+        RefusalKind::kInvalid,
+        fmt::format("[users] '{}' is root of this host; give another account, or say \"as_root\": true if jobs "
+                    "shall be root's",
+                    account));
+  return account;
+}
+
 json listed(Database& database, Request&) {
   json users = json::array();
   for (const auto& user : catalog::users(database)) users.push_back(user_json(user));
@@ -57,7 +70,7 @@ json created(Database& database, Request& request) {
   catalog::User user;
   user.name = request.text("name");
   user.role = catalog::role(request.text("role", "member"));
-  user.account = request.text("account");
+  user.account = account_of(request);
   read_quota(request, user.quota);
   catalog::create_user(database, user);
   put_into_audit(database, request, "user.create", user.name);
@@ -88,7 +101,7 @@ Handler change_user(Context& context, Authentication& authentication) {
       const catalog::User before = catalog::user(database, name);
       catalog::User user = before;
       if (request.has("role")) user.role = catalog::role(request.text("role"));
-      if (request.has("account")) user.account = request.text("account");
+      if (request.has("account")) user.account = account_of(request);
       if (request.has("disabled")) user.disabled = request.flag("disabled");
       read_quota(request, user.quota);
       catalog::change_user(database, user);
@@ -221,6 +234,7 @@ std::vector<Route> user_routes(Context& context, Authentication& authentication)
   const Permission own(Access::kViewer, Changes::of(by_variable(kUserThing, "name")));
   const FieldRule role{"role", FieldType::kText, false, "viewer, member or admin"};
   const FieldRule account{"account", FieldType::kText, false, "of the host, under which the user's jobs run"};
+  const FieldRule as_root{"as_root", FieldType::kBoolean, false, "the account may be root's"};
   const FieldRule jobs{"jobs_max", FieldType::kInteger, false, "that wait or run; 0: no limit"};
   const FieldRule cores{"cores_max", FieldType::kInteger, false, "of running jobs together; 0: no limit"};
   const FieldRule core_hours{"core_hours_max", FieldType::kNumber, false,
@@ -228,10 +242,22 @@ std::vector<Route> user_routes(Context& context, Authentication& authentication)
   return {
       route(kGet, "users", "list_users", "Who may use the service", all, {}, reads(context, listed)),
       route(kPost, "users", "create_user", "A new user", by_admins,
-            {{"name", FieldType::kText, true, "a-z, 0-9, '.', '_', '-'"}, role, account, jobs, cores, core_hours},
+            {{"name", FieldType::kText, true, "a-z, 0-9, '.', '_', '-'"},
+             role,
+             account,
+             as_root,
+             jobs,
+             cores,
+             core_hours},
             writes(context, created)),
       route(kPatch, "users/{name}", "change_user", "Another role or account, or none of the service at all", by_admins,
-            {role, account, {"disabled", FieldType::kBoolean, false, "keeps the user out"}, jobs, cores, core_hours},
+            {role,
+             account,
+             as_root,
+             {"disabled", FieldType::kBoolean, false, "keeps the user out"},
+             jobs,
+             cores,
+             core_hours},
             change_user(context, authentication)),
       route(kGet, "users/{name}/tokens", "list_tokens", "A user's tokens, without their secrets",
             Permission(Access::kViewer, Reads::of(by_variable(kUserThing, "name"))), {}, reads(context, tokens_of)),
