@@ -32,6 +32,7 @@ std::optional<ProcessStat> process_stat(pid_t pid) {
   uint64_t value = 0;
   for (int number = 4; number <= 24 && fields >> field; ++number) {
     if (std::from_chars(field.data(), field.data() + field.size(), value).ec != std::errc{}) value = 0;
+    if (number == 4) stat.parent = static_cast<pid_t>(value);
     if (number == 14 || number == 15) stat.cpu_ticks += value;
     if (number == 22) stat.start_ticks = value;
     if (number == 24) stat.resident_pages = static_cast<int64_t>(value);

@@ -30,6 +30,7 @@ ProcessKey process_key_from_json(const nlohmann::json& json);
 /// What /proc/PID/stat says (proc(5)); nothing if there is no such process.
 struct ProcessStat {
   char state = 0;
+  pid_t parent = 0;
   uint64_t start_ticks = 0, cpu_ticks = 0;
   int64_t resident_pages = 0;
   bool ended() const { return state == 'Z' || state == 'X'; }

@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <fstream>
 #include <functional>
+#include <iterator>
 #include <thread>
 
 #include "linac/base/base/atomic_file.h"
@@ -105,6 +106,22 @@ TEST_F(Launch, StopsByTermAndThenByKill) {
   launcher_.cancel(stubborn);
   ASSERT_TRUE(within(10s, [&] { return launcher_.status(stubborn).state == AttemptState::kEnded; }));
   EXPECT_EQ(launcher_.status(stubborn).exit->signal, SIGKILL);
+}
+
+TEST_F(Launch, KillsWhatHasLeftItsGroupItsSessionAndItsEnvironment) {
+  const std::string pids = (folder_ / "pids").string();
+  const std::string hides = "(setsid env -i /bin/sh -c 'echo $$ >> " + pids + "; sleep 60 & sleep 60; exit' &) ; ";
+  start(shell("trap '' TERM; " + hides + hides + "while :; do sleep 0.1; done"));
+  const auto hidden = [&] {
+    std::ifstream file(pids);
+    return std::vector<pid_t>(std::istream_iterator<pid_t>(file), {});
+  };
+  ASSERT_TRUE(within(10s, [&] { return hidden().size() == 2; }));
+  for (const pid_t pid : hidden()) EXPECT_EQ(kill(pid, 0), 0);
+  launcher_.cancel(key());
+  ASSERT_TRUE(ended_within(10s));
+  EXPECT_EQ(launcher_.status(key()).exit->signal, SIGKILL);
+  for (const pid_t pid : hidden()) EXPECT_EQ(process_key(pid).pid, 0);
 }
 
 TEST_F(Launch, KilledSupervisorLeavesARunningAttemptThatIsThenLost) {

@@ -4,9 +4,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
 #include <sstream>
 
 #include "linac/base/base/descriptor.h"
@@ -18,6 +20,20 @@ namespace {
 int64_t number_after(const std::string& text, const std::string& name) {
   const size_t at = text.find(name);
   return at == std::string::npos ? 0 : std::atoll(text.c_str() + at + name.size());
+}
+
+constexpr int kRoundsMax = 100;  // of stopping those that were made while the others were
+
+std::vector<pid_t> all_processes() {
+  std::vector<pid_t> found;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
+    const std::string name = entry.path().filename();
+    pid_t pid = 0;
+    const auto [end, status] = std::from_chars(name.data(), name.data() + name.size(), pid);
+    if (status == std::errc{} && end == name.data() + name.size()) found.push_back(pid);
+  }
+  return found;
 }
 
 }  // namespace
@@ -33,13 +49,8 @@ bool send_signal(const ProcessKey& key, int signal) {
 std::vector<ProcessKey> processes_with(const std::string& variable, const std::string& value) {
   std::vector<ProcessKey> found;
   const std::string wanted = variable + "=" + value;
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
-    const std::string name = entry.path().filename();
-    pid_t pid = 0;
-    const auto [end, status] = std::from_chars(name.data(), name.data() + name.size(), pid);
-    if (status != std::errc{} || end != name.data() + name.size()) continue;
-    std::istringstream variables(proc_text("/proc/" + name + "/environ"));
+  for (const pid_t pid : all_processes()) {
+    std::istringstream variables(proc_text("/proc/" + std::to_string(pid) + "/environ"));
     for (std::string line; std::getline(variables, line, '\0');) {
       if (line != wanted) continue;
       if (ProcessKey key = process_key(pid); key.pid != 0) found.push_back(std::move(key));
@@ -47,6 +58,37 @@ std::vector<ProcessKey> processes_with(const std::string& variable, const std::s
     }
   }
   return found;
+}
+
+std::vector<ProcessKey> descendants() {
+  std::multimap<pid_t, pid_t> children;
+  for (const pid_t pid : all_processes())
+    if (const auto stat = process_stat(pid)) children.emplace(stat->parent, pid);
+  std::vector<ProcessKey> found;
+  std::vector<pid_t> parents{getpid()};
+  while (!parents.empty()) {
+    const auto [begin, end] = children.equal_range(parents.back());
+    parents.pop_back();
+    for (auto child = begin; child != end; ++child) {
+      parents.push_back(child->second);
+      if (ProcessKey key = process_key(child->second); key.pid != 0) found.push_back(std::move(key));
+    }
+  }
+  return found;
+}
+
+void kill_descendants(const std::vector<ProcessKey>& spared) {
+  const auto has = [](const std::vector<ProcessKey>& keys, const ProcessKey& key) {
+    return std::find(keys.begin(), keys.end(), key) != keys.end();
+  };
+  std::vector<ProcessKey> stopped;
+  for (int round = 0; round < kRoundsMax; ++round) {
+    const size_t before = stopped.size();
+    for (const ProcessKey& key : descendants())
+      if (!has(spared, key) && !has(stopped, key) && send_signal(key, SIGSTOP)) stopped.push_back(key);
+    if (stopped.size() == before) break;
+  }
+  for (const ProcessKey& key : stopped) send_signal(key, SIGKILL);
 }
 
 ProcessUse use_of(const std::vector<ProcessKey>& processes) {

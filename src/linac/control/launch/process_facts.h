@@ -23,6 +23,11 @@ bool send_signal(const ProcessKey& key, int signal);
 /// Processes that have `variable=value` in the environment they were started with, as far as this user may look.
 std::vector<ProcessKey> processes_with(const std::string& variable, const std::string& value);
 
+/// Children of this process, their children and so on, whatever groups, sessions and environments they have taken.
+std::vector<ProcessKey> descendants();
+/// Kills all of them but `spared`. First each is stopped, so that none makes another one meanwhile.
+void kill_descendants(const std::vector<ProcessKey>& spared);
+
 /// CPU time and memory of some processes together, from /proc; those that have ended count nothing.
 struct ProcessUse {
   double cpu_s = 0;

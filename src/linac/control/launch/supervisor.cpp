@@ -14,6 +14,7 @@
 #include <cstring>
 #include <optional>
 #include <thread>
+#include <vector>
 
 #include "linac/base/base/clock.h"
 #include "linac/base/base/descriptor.h"
@@ -23,6 +24,7 @@
 #include "linac/base/base/sole_lock.h"
 #include "linac/control/launch/attempt_folder.h"
 #include "linac/control/launch/log_relay.h"
+#include "linac/control/launch/process_facts.h"
 #include "linac/control/launch/sandbox.h"
 #include "linac/control/launch/supervised_command.h"
 
@@ -88,6 +90,7 @@ struct Watch {
   pid_t pid;
   const Signals& signals;
   pid_t parent = 0;
+  std::vector<ProcessKey> helpers = {};              // of this process, and none of the command's
   std::optional<ProcessKey> sandbox = std::nullopt;  // its first process, that leads the group of the command
   std::optional<Clock::time_point> stop_begin = std::nullopt;
   bool stop_sent = false;
@@ -112,8 +115,7 @@ struct Watch {
   void kill_all() const {
     end_sandbox();
     kill(-pid, SIGKILL);
-    for (const ProcessKey& process : processes_with(kAttemptVariable, folder.root().string()))
-      if (process.pid != getpid()) send_signal(process, SIGKILL);
+    kill_descendants(helpers);
   }
 
   // Takes all children that have ended; the status of the command, once it is among them.
@@ -203,9 +205,11 @@ Exit carry_out(const AttemptFolder& folder, Command command, pid_t parent) {
   exit.problem = started.problem;
   if (started.pid > 0) {
     folder.write_process(process_key(started.pid));
+    std::vector<ProcessKey> helpers = descendants();  // beside the command, which waits for the gate
+    std::erase_if(helpers, [&](const ProcessKey& one) { return one.pid == started.pid; });
     if (write(gate.get(), "g", 1) != 1) exit.problem = "it ended before it began";
     gate.reset();
-    Watch watch{folder, command, started.pid, signals, parent};
+    Watch watch{folder, command, started.pid, signals, parent, std::move(helpers)};
     if (command.view) {
       watch.sandbox = first_of_sandbox(started.told);
       if (watch.sandbox) folder.write_sandbox(*watch.sandbox);
