@@ -12,6 +12,7 @@
 #include <memory>
 
 #include "linac/base/base/error.h"
+#include "linac/base/base/folder_walk.h"
 #include "linac/base/base/refusal.h"
 #include "linac/base/base/utf8.h"
 
@@ -48,15 +49,13 @@ bool no_way() {
   return errno == ENOENT || errno == ENOTDIR || errno == ELOOP || errno == ENAMETOOLONG;
 }
 
-constexpr int kFolder = O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_RDONLY;
-
 /// Not even a part of the root's own path may be a link: whoever may write beside it leads nobody elsewhere.
 Descriptor open_root(const std::filesystem::path& root) {
   const std::string path = root.string();
   Descriptor at(::open(path.starts_with('/') ? "/" : ".", O_DIRECTORY | O_CLOEXEC | O_RDONLY));
   for (const std::string& part : parts_of(path)) {
     if (!at) break;
-    if (!part.empty() && part != ".") at = Descriptor(::openat(at.get(), part.c_str(), kFolder));
+    if (!part.empty() && part != ".") at = open_folder_at(at.get(), part);
   }
   return at;
 }
@@ -70,26 +69,46 @@ Descriptor open_folder(const std::filesystem::path& root, const std::vector<std:
       if (!made && errno != EEXIST) return Descriptor();
       if (made && ::fsync(at.get()) != 0) return Descriptor();
     }
-    at = Descriptor(::openat(at.get(), parts[i].c_str(), kFolder));
+    at = open_folder_at(at.get(), parts[i]);
   }
   return at;
 }
 
-/// Removes what is in the folder `at`, and below.
-void clear(int at, int depth) {
-  const int copy = ::openat(at, ".", kFolder);
-  if (copy < 0) throw failed(".", "opened");
-  const std::unique_ptr<DIR, int (*)(DIR*)> folder(::fdopendir(copy), ::closedir);
-  if (!folder || depth > kDepthMax) throw failed(".", "read");
-  while (const dirent* entry = ::readdir(folder.get())) {
-    const std::string name = entry->d_name;
-    if (name == "." || name == "..") continue;
-    if (::unlinkat(at, name.c_str(), 0) == 0 || errno == ENOENT) continue;
-    const Descriptor below(::openat(at, name.c_str(), kFolder));
-    if (!below) throw failed(name, "removed");
-    clear(below.get(), depth + 1);
-    if (::unlinkat(at, name.c_str(), AT_REMOVEDIR) != 0 && errno != ENOENT) throw failed(name, "removed");
+class Remover : public FolderVisitor {
+ public:
+  bool enter(int at, const std::string& name, const struct stat& about) override {
+    if (!S_ISDIR(about.st_mode) && (::unlinkat(at, name.c_str(), 0) == 0 || errno == ENOENT)) return false;
+    if (!S_ISDIR(about.st_mode) && errno != EISDIR) throw failed(name, "removed");
+    if ((about.st_mode & S_IRWXU) != S_IRWXU) open_to_owner(at, name);
+    return true;
   }
+  void leave(int at, const std::string& name) override {
+    if (at >= 0 && ::unlinkat(at, name.c_str(), AT_REMOVEDIR) != 0 && !no_way()) throw failed(name, "removed");
+  }
+  void unreadable(const std::string& name, const struct stat&) override { throw failed(name, "removed"); }
+
+ private:
+  // Who made it may have left nobody the right to look into it. By its descriptor: a link may be in its place by now.
+  static void open_to_owner(int at, const std::string& name) {
+    const Descriptor folder(::openat(at, name.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    if (folder) ::chmod(fmt::format("/proc/self/fd/{}", folder.get()).c_str(), S_IRWXU);
+  }
+};
+
+/// A file or a whole folder; false if it was not there.
+bool remove_at(int folder, const std::string& name) {
+  struct stat about {};
+  if (::fstatat(folder, name.c_str(), &about, AT_SYMLINK_NOFOLLOW) != 0) {
+    if (no_way()) return false;
+    throw failed(name, "removed");
+  }
+  Remover remover;
+  if (!remover.enter(folder, name, about)) return true;
+  Descriptor below = open_folder_at(folder, name);
+  if (!below) throw failed(name, "removed");
+  walk(std::move(below), remover);
+  remover.leave(folder, name);
+  return true;
 }
 
 }  // namespace
@@ -195,13 +214,17 @@ bool remove_below(const std::filesystem::path& root, std::string_view name) {
     if (no_way()) return false;
     throw failed(name, "removed");
   }
-  if (::unlinkat(folder.get(), parts.back().c_str(), 0) == 0) return true;
-  if (no_way()) return false;
-  const Descriptor below(::openat(folder.get(), parts.back().c_str(), kFolder));
-  if (!below) throw failed(name, "removed");
-  clear(below.get(), 0);
-  if (::unlinkat(folder.get(), parts.back().c_str(), AT_REMOVEDIR) != 0) throw failed(name, "removed");
-  return true;
+  return remove_at(folder.get(), parts.back());
+}
+
+void remove_tree(const std::filesystem::path& path) {
+  const std::filesystem::path whole = std::filesystem::absolute(path).lexically_normal();
+  const std::filesystem::path place = whole.has_filename() ? whole : whole.parent_path();
+  const Descriptor folder(::open(place.parent_path().c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (folder)
+    remove_at(folder.get(), place.filename().string());
+  else if (!no_way())
+    throw failed(path.string(), "removed");
 }
 
 }  // namespace linac

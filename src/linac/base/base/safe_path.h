@@ -39,4 +39,8 @@ void place_below(const std::filesystem::path& root, std::string_view name, const
 /// Removes a file or a whole folder; false if it was not there.
 bool remove_below(const std::filesystem::path& root, std::string_view name);
 
+/// Removes a file or a folder of this program's own, however deep, links in it and not what they lead to; nothing if it
+/// is not there. Links on the way to it are followed. Environment error for what stays.
+void remove_tree(const std::filesystem::path& path);
+
 }  // namespace linac

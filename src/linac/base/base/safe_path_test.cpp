@@ -1,10 +1,18 @@
 #include "linac/base/base/safe_path.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <fstream>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
 
 #include "linac/base/base/atomic_file.h"
+#include "linac/base/base/folder_walk.h"
 #include "linac/base/base/refusal.h"
 #include "linac/base/base/temporary_folder.h"
 
@@ -87,6 +95,70 @@ TEST_F(SafePath, FilesArePlacedListedAndRemoved) {
   EXPECT_THROW(open_below(root, "0/run/none"), Refusal);
   EXPECT_TRUE(remove_below(root, "0/run/deep"));
   EXPECT_FALSE(remove_below(root, "0/run/deep"));
+}
+
+TEST_F(SafePath, FoldersOfAnyDepthAndWithoutRightsAreRemoved) {
+  constexpr int kDepth = 3000;  // more than there are descriptors, often
+  const auto deep = [](const fs::path& at) {
+    Descriptor folder(::open(at.c_str(), O_DIRECTORY | O_CLOEXEC));
+    for (int i = 0; i < kDepth; ++i) {
+      ASSERT_EQ(::mkdirat(folder.get(), "f", 0700), 0);
+      folder = Descriptor(::openat(folder.get(), "f", O_DIRECTORY | O_CLOEXEC));
+    }
+    ASSERT_TRUE(Descriptor(::openat(folder.get(), "file", O_CREAT | O_WRONLY | O_CLOEXEC, 0600)));
+  };
+  deep(root / "0" / "run");
+  EXPECT_TRUE(remove_below(root, "0"));
+  fs::create_directories(root / "1" / "closed");
+  deep(root / "1");
+  fs::create_symlink(folder / "secret", root / "1" / "closed" / "link");
+  fs::permissions(root / "1" / "closed", fs::perms::none);
+  fs::create_directory_symlink(root, folder / "way");
+  remove_tree(folder / "way" / "1");
+  EXPECT_TRUE(fs::is_empty(root));
+  remove_tree(folder / "way" / "1");
+  remove_tree(folder / "way");
+  EXPECT_TRUE(fs::exists(root) && !fs::is_symlink(folder / "way"));
+  EXPECT_EQ(read_file(folder / "secret"), "secret");
+}
+
+// Each name that is entered may be made something else first.
+class Meddler : public FolderVisitor {
+ public:
+  explicit Meddler(std::map<std::string, std::function<void()>> acts) : acts_(std::move(acts)) {}
+  bool enter(int, const std::string& name, const struct stat& about) override {
+    seen.insert(name);
+    if (const auto act = acts_.find(name); act != acts_.end()) act->second();
+    return S_ISDIR(about.st_mode);
+  }
+  void leave(int, const std::string& name) override { left.insert(name); }
+  void unreadable(const std::string& name, const struct stat&) override { ADD_FAILURE() << name; }
+  std::set<std::string> seen, left;
+
+ private:
+  std::map<std::string, std::function<void()>> acts_;
+};
+
+TEST_F(SafePath, WhoMovesFoldersMeanwhileLeadsNobodyElsewhere) {
+  const auto walked = [&](std::map<std::string, std::function<void()>> acts) {
+    Meddler meddler(std::move(acts));
+    walk(Descriptor(::open(root.c_str(), O_DIRECTORY | O_CLOEXEC)), meddler);
+    return meddler;
+  };
+  EXPECT_EQ(walked({}).seen, (std::set<std::string>{"0", "run", "a.txt", "link", "out"}));
+  const Meddler replaced = walked({{"run", [&] {
+                                      fs::rename(root / "0/run", root / "0/was");
+                                      fs::create_directory_symlink(folder, root / "0/run");
+                                    }}});
+  EXPECT_FALSE(replaced.seen.contains("secret") || replaced.seen.contains("a.txt"));
+  EXPECT_TRUE(replaced.left.contains("run"));
+  fs::remove(root / "0/run");
+  fs::rename(root / "0/was", root / "0/run");
+  // From within the folder in which it is: the way up leads elsewhere, the rest is found all the same.
+  fs::create_directories(folder / "elsewhere");
+  const Meddler moved = walked({{"a.txt", [&] { fs::rename(root / "0/run", folder / "elsewhere/run"); }}});
+  EXPECT_TRUE(moved.seen.contains("link") && moved.seen.contains("out") && !moved.seen.contains("secret"));
+  EXPECT_EQ(moved.left, (std::set<std::string>{"0", "run"}));
 }
 
 }  // namespace

@@ -136,8 +136,7 @@ class Agent {
     for (const auto& entry : fs::directory_iterator(home_.work())) {
       auto work = LeasedWork::adopted(settings_, entry.path());
       if (!work) {
-        std::error_code none;
-        fs::remove_all(entry.path(), none);
+        remove_work(entry.path());
         continue;
       }
       log::info(fmt::format("[agent] {}: was begun here before", work->label()));

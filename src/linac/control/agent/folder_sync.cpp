@@ -8,6 +8,7 @@
 
 #include "linac/base/base/atomic_file.h"
 #include "linac/base/base/descriptor.h"
+#include "linac/base/base/safe_path.h"
 #include "linac/base/job/run_files.h"
 #include "linac/base/job/run_record.h"
 
@@ -62,7 +63,7 @@ std::vector<std::string> FolderSync::files() const {
 }
 
 void FolderSync::fetch() {
-  fs::remove_all(folder_);
+  remove_tree(folder_);
   make_folder(folder_);
   const std::vector<RemoteFile> remote = client_.files(lease_);
   remote_seen_ = true;

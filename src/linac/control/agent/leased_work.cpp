@@ -9,9 +9,11 @@
 #include <utility>
 
 #include "linac/base/base/atomic_file.h"
+#include "linac/base/base/error.h"
 #include "linac/base/base/hex.h"
 #include "linac/base/base/log.h"
 #include "linac/base/base/private_file.h"
+#include "linac/base/base/safe_path.h"
 #include "linac/control/agent/folder_sync.h"
 #include "linac/control/launch/attempt_folder.h"
 #include "linac/control/launch/process_facts.h"
@@ -248,10 +250,12 @@ void LeasedWork::carry_through(PilotClient& client) {
   log::info(fmt::format("[agent] {}: handed in", label()));
 }
 
-void LeasedWork::remove_folder() const {
-  std::error_code error;
-  fs::remove_all(folder_, error);
-  if (error) log::warn(fmt::format("[agent] {}: cannot be removed ({})", folder_.string(), error.message()));
+void remove_work(const fs::path& folder) {
+  try {
+    remove_tree(folder);
+  } catch (const Error& error) {
+    log::warn(fmt::format("[agent] {}: stays ({})", folder.string(), error.what()));
+  }
 }
 
 void LeasedWork::speak() {
@@ -272,7 +276,7 @@ void LeasedWork::speak() {
   }
   // Its processes write there.
   while ((stage_ == Stage::kReady || stage_ == Stage::kRunning) && !leaving_) std::this_thread::sleep_for(kTick);
-  if (!leaving_) remove_folder();
+  if (!leaving_) remove_work(folder_);
   stage_ = Stage::kDone;
 }
 

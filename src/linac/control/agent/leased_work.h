@@ -33,6 +33,9 @@ struct WorkSettings {
   std::vector<std::string> needed;  // folders with what it loads
 };
 
+/// The folder of work that nobody wants any longer; what stays is in the log.
+void remove_work(const std::filesystem::path& folder);
+
 class LeasedWork {
  public:
   /// Work that was just handed out.
@@ -83,7 +86,6 @@ class LeasedWork {
   void until_it_goes_well(Call&& call);
   /// At most so long, as long as the stage is that one and something may still come of it.
   void wait_in(Stage stage, std::chrono::milliseconds time) const;
-  void remove_folder() const;
 
   const WorkSettings& settings_;
   const std::filesystem::path folder_;

@@ -1,25 +1,24 @@
 #include "linac/control/service/backup.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include <cerrno>
-#include <cstring>
 #include <nlohmann/json.hpp>
-#include <vector>
+#include <set>
+#include <string_view>
 
 #include "linac/base/base/atomic_file.h"
 #include "linac/base/base/clock.h"
 #include "linac/base/base/error.h"
 #include "linac/base/base/progress.h"
+#include "linac/base/base/safe_path.h"
 #include "linac/base/base/version.h"
 #include "linac/control/catalog/copy_catalog.h"
 #include "linac/control/catalog/database.h"
 #include "linac/control/execution/record/run_places.h"
 #include "linac/control/launch/attempt_folder.h"
 #include "linac/control/service/data_folder.h"
+#include "linac/control/service/tree_copy.h"
 
 namespace linac::service {
 namespace {
@@ -29,73 +28,32 @@ using nlohmann::json;
 
 constexpr const char *kSummary = "backup.json", *kData = "data", *kOlder = "older-books";
 
-struct Tree {
-  std::vector<fs::path> folders, files;  // relative
-  int64_t bytes = 0;
-};
-
-// Links are left out: what they lead to is not the service's.
-Tree tree_below(const fs::path& root) {
-  Tree tree;
-  for (const char* part : {kArtifactsFolder, execution::kRunsFolder}) {
-    if (!fs::exists(root / part)) continue;
-    tree.folders.emplace_back(part);
-    auto entries = fs::recursive_directory_iterator(root / part);
-    for (auto at = begin(entries); at != end(entries); ++at) {
-      const fs::directory_entry& entry = *at;
-      const fs::path name = entry.path().lexically_relative(root);
-      if (entry.is_symlink()) continue;
-      if (std::string_view(part) == execution::kRunsFolder && launch::holds_secrets(entry.path().filename())) {
-        at.disable_recursion_pending();
-        continue;
-      }
-      if (entry.is_directory()) {
-        tree.folders.push_back(name);
-      } else if (entry.is_regular_file()) {
-        std::error_code gone;
-        const auto size = entry.file_size(gone);
-        if (gone) continue;
-        tree.files.push_back(name);
-        tree.bytes += static_cast<int64_t>(size);
-      }
-    }
-  }
-  return tree;
+// Files of `data` that no run has: the database, keys, what is at sites.
+std::set<FileNumber> own_files(const fs::path& data) {
+  std::set<FileNumber> files = numbers_below(data / kPrivateFolder);
+  files.merge(numbers_below(data / kSitesFolder));
+  for (const auto& entry : fs::directory_iterator(data))
+    if (struct stat about{}; ::lstat(entry.path().c_str(), &about) == 0 && S_ISREG(about.st_mode))
+      files.emplace(about.st_dev, about.st_ino);
+  return files;
 }
 
-// Mode, owner (if this process may give files away) and time.
-void make_alike(const fs::path& from, const fs::path& to) {
-  struct stat about {};
-  if (::stat(from.c_str(), &about) != 0) return;
-  if (::geteuid() == 0 && ::lchown(to.c_str(), about.st_uid, about.st_gid) != 0)
-    throw environment_error(
-        fmt::format("[backup] {}: cannot be given its owner ({})", to.string(), std::strerror(errno)));
-  ::chmod(to.c_str(), about.st_mode & 07777);
-  const timespec times[2] = {about.st_atim, about.st_mtim};
-  ::utimensat(AT_FDCWD, to.c_str(), times, 0);
-}
-
-BackupSummary copy_files(const fs::path& from, const fs::path& to) {
-  const Tree tree = tree_below(from);
-  Progress progress("files", tree.bytes);
+BackupSummary copy_files(const fs::path& from, const fs::path& to, const std::set<FileNumber>& kept_back) {
+  Progress progress("files", 0);
   BackupSummary copied;
-  for (const fs::path& folder : tree.folders) make_folder(to / folder);
-  for (const fs::path& file : tree.files) {
-    std::error_code error;
-    fs::copy_file(from / file, to / file, error);
-    // Of a run that goes on: it has replaced it.
-    if (error == std::errc::no_such_file_or_directory) continue;
-    if (error)
-      throw environment_error(fmt::format("[backup] {}: cannot be copied to {} ({})", (from / file).string(),
-                                          (to / file).string(), error.message()));
-    make_alike(from / file, to / file);
-    ++copied.files;
-    copied.bytes += static_cast<int64_t>(fs::file_size(to / file));
-    progress.update(copied.bytes, fmt::format("{} files", copied.files));
+  make_folder(to);
+  for (const char* part : {kArtifactsFolder, execution::kRunsFolder}) {
+    TreeCopy copy;
+    copy.kept_back = kept_back;
+    if (std::string_view(part) == execution::kRunsFolder)
+      copy.leaves_out = [](const std::string& name) { return launch::holds_secrets(name); };
+    copy.copied = [&](int64_t bytes) {
+      ++copied.files;
+      copied.bytes += bytes;
+      progress.update(copied.bytes, fmt::format("{} files", copied.files));
+    };
+    copy_tree(from, to, part, copy);
   }
-  // The inner ones first: what is put into a folder changes its time.
-  for (auto folder = tree.folders.rbegin(); folder != tree.folders.rend(); ++folder)
-    make_alike(from / *folder, to / *folder);
   progress.finish(fmt::format("{} ({} bytes)", copied.files, copied.bytes));
   return copied;
 }
@@ -146,11 +104,11 @@ BackupSummary back_up(const fs::path& data, const std::string& database, const f
   if (database.empty() && !fs::exists(data / kDatabaseFile))
     throw user_error(fmt::format("[backup] {}: no catalog there; give the --data of `linac serve`", data.string()));
   const fs::path part = to.string() + ".part";
-  fs::remove_all(part);  // of one that was broken off
+  remove_tree(part);  // of one that was broken off
   make_folder(part);
   ::chmod(part.c_str(), 0700);  // tokens' hashes are in it
   const auto rows = copy_catalog(catalog_url(data, database), catalog_url(part, ""));
-  BackupSummary summary = copy_files(data, part / kData);
+  BackupSummary summary = copy_files(data, part / kData, own_files(data));
   add_rows(summary, rows);
   write_file_atomically(part / kSummary, json{{"linac", kVersion},
                                               {"schema", catalog::schema_version()},
@@ -172,8 +130,8 @@ BackupSummary restore(const fs::path& from, const fs::path& data, const std::str
                                  from.string(), told.value("linac", "")));
   make_folder(data);
   const auto rows = copy_catalog(up_to_date(from, told, data), catalog_url(data, database));
-  fs::remove_all(data / kOlder);
-  BackupSummary summary = copy_files(from / kData, data);
+  remove_tree(data / kOlder);
+  BackupSummary summary = copy_files(from / kData, data, {});
   add_rows(summary, rows);
   const auto check = [&](const char* what, int64_t wanted, int64_t there) {
     if (there < wanted)

@@ -5,6 +5,9 @@
 //   BACKUP/books.db       the catalog (SQLite), whatever database it was in
 //   BACKUP/data/...       artefacts and the files of queued runs, as they lie below `--data`
 //
+// Links are copied as links. What a run has linked of the service's own files, keys among them, is left out with a
+// warning, as is what the account of the backup made unreadable itself.
+//
 // So a backup of SQLite restores into PostgreSQL and the other way round. Both functions show their progress.
 
 #include <cstdint>

@@ -1,11 +1,16 @@
 #include "linac/control/service/backup.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <functional>
 
 #include "linac/base/base/atomic_file.h"
+#include "linac/base/base/descriptor.h"
 #include "linac/base/base/error.h"
+#include "linac/base/base/safe_path.h"
 #include "linac/base/base/temporary_folder.h"
 #include "linac/control/catalog/catalog.h"
 #include "linac/control/catalog/curves.h"
@@ -58,7 +63,7 @@ TEST_F(BackupTest, WhatIsRestoredIsWhatWasThere) {
   EXPECT_EQ(back.rows, made.rows);
   EXPECT_EQ(back.files, 2);
   EXPECT_EQ(read_file(other_ / "artifacts/0/r/artifacts/model.bin"), std::string(100000, 'm'));
-  EXPECT_FALSE(fs::exists(other_ / "artifacts/0/r/artifacts/link"));
+  EXPECT_EQ(fs::read_symlink(other_ / "artifacts/0/r/artifacts/link"), "/etc/hostname");
   const char* file = "runs/r/attempt-1/supervisor.json";
   EXPECT_EQ(fs::last_write_time(data_ / file), fs::last_write_time(other_ / file));
   catalog::Catalog catalog(catalog_url(other_, ""));
@@ -80,6 +85,63 @@ TEST_F(BackupTest, NothingIsOverwrittenAndDamageIsSeen) {
   fs::remove(backup_ / "data/artifacts/0/r/artifacts/model.bin");
   EXPECT_EQ(code([&] { restore(backup_, other_, ""); }), ErrorCode::kData);
   EXPECT_FALSE(fs::exists(folder_ / "b"));
+}
+
+TEST_F(BackupTest, KeysThatARunHasLinkedAreNotInIt) {
+  const fs::path run = data_ / "artifacts/0/r/artifacts";
+  make_folder(data_ / kPrivateFolder);
+  write_file_atomically(data_ / kPrivateFolder / "secrets.key", "the key of all secrets");
+  make_folder(data_ / kSitesFolder / "farm");
+  write_file_atomically(data_ / kSitesFolder / "farm/key", "the key of a run there");
+  fs::create_hard_link(data_ / kPrivateFolder / "secrets.key", run / "weights");
+  fs::create_hard_link(data_ / kSitesFolder / "farm/key", run / "more");
+  fs::create_hard_link(data_ / kDatabaseFile, run / "books");
+  fs::create_hard_link(run / "model.bin", run / "same.bin");
+  fs::create_directory_symlink(data_ / kPrivateFolder, run / "models");
+  EXPECT_EQ(back_up(data_, "", backup_).files, 3);
+  const fs::path copy = backup_ / "data/artifacts/0/r/artifacts";
+  for (const char* name : {"weights", "more", "books"}) EXPECT_FALSE(fs::exists(copy / name)) << name;
+  EXPECT_TRUE(fs::exists(copy / "same.bin"));
+  EXPECT_TRUE(fs::is_symlink(copy / "models"));
+}
+
+TEST_F(BackupTest, FilesOfOthersThatARunHasLinkedAreNotInIt) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root has files of others";
+  const fs::path run = data_ / "artifacts/0/r/artifacts";
+  write_file_atomically(folder_ / "shadow", "of somebody else");
+  ASSERT_EQ(chown(run.c_str(), 65534, 65534), 0);
+  fs::create_hard_link(folder_ / "shadow", run / "shadow");
+  back_up(data_, "", backup_);
+  EXPECT_FALSE(fs::exists(backup_ / "data/artifacts/0/r/artifacts/shadow"));
+}
+
+TEST_F(BackupTest, FoldersOfAnyDepthAndFilesWithHolesAreCopied) {
+  constexpr int kDepth = 1500;  // more than there are descriptors, often
+  constexpr off_t kBytes = off_t{1} << 30;
+  const auto deepest = [](const fs::path& root, bool make) {
+    Descriptor at(open((root / "artifacts/0/r/artifacts").c_str(), O_DIRECTORY | O_CLOEXEC));
+    for (int i = 0; i < kDepth && at; ++i) {
+      if (make) mkdirat(at.get(), "f", 0700);
+      at = Descriptor(openat(at.get(), "f", O_DIRECTORY | O_CLOEXEC));
+    }
+    return at;
+  };
+  {
+    const Descriptor file(openat(deepest(data_, true).get(), "sparse", O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+    ASSERT_EQ(pwrite(file.get(), "middle", 6, kBytes / 2), 6);
+    ASSERT_EQ(ftruncate(file.get(), kBytes), 0);
+  }
+  EXPECT_EQ(back_up(data_, "", backup_).bytes, 100002 + kBytes);
+  restore(backup_, other_, "");
+  const Descriptor file(openat(deepest(other_, false).get(), "sparse", O_RDONLY | O_CLOEXEC));
+  struct stat about {};
+  ASSERT_EQ(fstat(file.get(), &about), 0);
+  EXPECT_EQ(about.st_size, kBytes);
+  EXPECT_LT(about.st_blocks, 10000);
+  char text[7] = {};
+  EXPECT_EQ(pread(file.get(), text, 6, kBytes / 2), 6);
+  EXPECT_STREQ(text, "middle");
+  for (const fs::path& folder : {data_, backup_, other_}) remove_tree(folder);
 }
 
 }  // namespace
