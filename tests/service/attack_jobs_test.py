@@ -326,9 +326,11 @@ def a_link_among_the_inputs_shows_nothing(service, admin, member, folder) -> Non
     (folder / "books.parquet").symlink_to(service.folder / "books.db")
     job = plug_in(folder, "lens", TRY + f"tries('link', lambda: open({str(folder / 'books.parquet')!r}, 'rb').read(6).hex())\nprint('FOUND ' + json.dumps(found), flush=True)")
     for name in (str(folder / "books.parquet"), str(service.folder / "books.db"), str(service.folder)):
-        run = member.submit(job.replace(str(TRAIN), name))
-        reason = member.ended(run)["reason"]
-        assert "no job is shown" in reason or '"link": "no: ' in member.log(run), (reason, member.log(run))
+        status, answer = member.ask("POST", "/api/v1/jobs", {"job": job.replace(str(TRAIN), name), "cores": 1})
+        assert status == 422 and "no file that this job may read" in answer["detail"], (status, answer)
+        run = admin.submit(job.replace(str(TRAIN), name))  # of an admin it is found out later
+        reason = admin.ended(run)["reason"]
+        assert "no job is shown" in reason or '"link": "no: ' in admin.log(run), (reason, admin.log(run))
 
 
 def writes_go_on(person: Person, during, most: float, least: int = 3) -> None:
@@ -403,7 +405,30 @@ def files_that_do_not_answer_do_not_stop_the_reads(service, admin, member, folde
         assert slowest[0] < 5, f"a read took {slowest[0]:.1f} s"
         time.sleep(0.02)
     assert len(answers) == len(attempts) and all(status in (200, 422) for status, _ in answers), answers
-    assert sum("device, a pipe or a socket" in answer.get("detail", "") for _, answer in answers) >= 5, answers
+    assert sum("no file that this job may read" in answer.get("detail", "") for _, answer in answers) >= 5, answers
+
+
+def what_the_host_has_is_not_told(service, admin, member, folder) -> None:
+    """The same words whether something is not there, not for a job to read, or no file."""
+    sandbox_or_skip(service)
+    (folder / "way.parquet").symlink_to("/etc/shadow")
+    os.mkfifo(folder / "pipe.parquet")
+
+    def told(place: str, **more) -> str:
+        status, answer = member.ask("POST", "/api/v1/jobs", {"job": JOB_OF_FILES % place, "check_only": True, **more})
+        assert status == 422, (place, status, answer)
+        return answer["detail"].replace(place, "PLACE")
+
+    missing = told("/nowhere/x.parquet")
+    for place in (service.folder / "books.db", service.folder / "none.db", service.folder, "/etc/shadow", "/etc/shado[w]", "/etc/shadox*", "/run", "/dev/null",
+                  folder / "way.parquet", folder / "pipe.parquet", folder / "no*.parquet"):
+        assert told(str(place)) == missing, (told(str(place)), missing)
+    places = {"folder": "/usr", "directory": "/var/tmp"}
+    missing = told("../../etc/nothing", **places)
+    for place in ("../../etc/shadow", "../../etc/shado[w]", "../../dev/null"):
+        assert told(place, **places) == missing, (told(place, **places), missing)
+    status, answer = member.ask("POST", "/api/v1/jobs", {"job": JOB_OF_FILES % TRAIN, "check_only": True})
+    assert status == 200, answer
 
 
 JOB_OF_FILES = ("name: x\nworkers: 1\nmodel: {kind: custom, file: /bin/true}\n"
@@ -521,7 +546,7 @@ def main() -> int:
     shared = [places_of_artifacts_lead_nowhere_else, locations_of_an_older_database_lead_nowhere_else, what_lies_in_a_folder_of_an_attempt_is_not_started,
               links_that_a_job_leaves_lead_nowhere, a_job_sees_its_own_run_and_nothing_of_the_service,
               a_job_of_an_account_of_its_own_is_kept_out_too, root_is_no_account_by_mistake, a_link_among_the_inputs_shows_nothing,
-              few_lines_of_yaml_do_not_stop_the_writes, a_run_s_own_files_do_not_stop_the_writes, files_that_do_not_answer_do_not_stop_the_reads]
+              few_lines_of_yaml_do_not_stop_the_writes, a_run_s_own_files_do_not_stop_the_writes, files_that_do_not_answer_do_not_stop_the_reads, what_the_host_has_is_not_told]
     alone = [a_service_without_privileges_has_the_same_sandbox, without_a_sandbox_only_admins_jobs_run, a_disk_that_hangs_stops_neither_reads_nor_the_end]
     failures = 0
 

@@ -79,7 +79,7 @@ std::vector<std::string> glob_paths(const std::string& pattern) {
   for (size_t i = 0; status == 0 && i < found.gl_pathc; ++i) paths.emplace_back(found.gl_pathv[i]);
   ::globfree(&found);
   if (beyond)
-    throw data_error(
+    throw user_error(
         fmt::format("[data] {}: the pattern passes by more files than are looked at; name a folder", pattern));
   std::sort(paths.begin(), paths.end());
   return paths;

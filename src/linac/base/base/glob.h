@@ -8,7 +8,7 @@
 
 namespace linac {
 
-/// Sorted; none if nothing matches. Within the bounds of BoundedGlobs, if this thread has some: data error beyond.
+/// Sorted; none if nothing matches. Within the bounds of BoundedGlobs, if this thread has some: user error beyond.
 std::vector<std::string> glob_paths(const std::string& pattern);
 
 /// While it lives, all patterns that this thread looks up together pass by so many names of folders at most, and take

@@ -7,6 +7,7 @@
 #include "linac/base/base/error.h"
 #include "linac/base/base/glob.h"
 #include "linac/base/base/log.h"
+#include "linac/base/job/hidden_paths.h"
 #include "linac/base/job/job.h"
 #include "linac/base/job/run_choice.h"
 
@@ -14,6 +15,8 @@ namespace linac::job {
 namespace {
 
 namespace fs = std::filesystem;
+
+thread_local const HiddenPaths* innermost = nullptr;
 
 // The keys of those fields that are among `files`.
 struct FileKeys {
@@ -43,8 +46,11 @@ std::vector<std::string> model_file_keys(const std::string& kind) {
 // A file, a folder, a state of a run, or a pattern that matches something.
 bool leads_somewhere(const fs::path& path) {
   std::error_code error;
-  if (fs::exists(path, error) || fs::exists(split_choice(path.string()).run, error)) return true;
-  return path.native().find_first_of("*?[") != std::string::npos && !glob_paths(path).empty();
+  for (const fs::path& one : {path, fs::path(split_choice(path.string()).run)})
+    if (fs::exists(one, error)) return !HiddenPaths::hide(one);
+  if (path.native().find_first_of("*?[") == std::string::npos) return false;
+  const std::vector<std::string> found = glob_paths(path);
+  return !found.empty() && std::none_of(found.begin(), found.end(), HiddenPaths::hide);
 }
 
 std::string shown(const fs::path& folder) {
@@ -82,6 +88,18 @@ struct Placer {
 };
 
 }  // namespace
+
+HiddenPaths::HiddenPaths(Hides hides) : hides_(std::move(hides)), before_(innermost) {
+  innermost = this;
+}
+
+HiddenPaths::~HiddenPaths() {
+  innermost = before_;
+}
+
+bool HiddenPaths::hide(const fs::path& path) {
+  return innermost != nullptr && innermost->hides_(path);
+}
 
 std::vector<std::string*> files_of(Job& job) {
   std::vector<std::string*> files = job.model.files();

@@ -14,6 +14,7 @@
 #include "linac/base/job/run_choice.h"
 #include "linac/control/catalog/artifact_location.h"
 #include "linac/control/catalog/runs.h"
+#include "linac/control/launch/accounts.h"
 #include "linac/control/launch/sandbox.h"
 
 namespace linac::execution {
@@ -106,6 +107,13 @@ class Inputs {
 
 }  // namespace
 
+std::optional<launch::View> view_of_all(const Sandboxes& sandboxes, const std::string& account) {
+  if (sandboxes.isolation != Isolation::kSandbox || account != launch::own_account()) return std::nullopt;
+  launch::View view;
+  view.hidden = sandboxes.hidden;
+  return view;
+}
+
 fs::path cache_of(const Host& host, const std::string& user) {
   const std::string name = "user-" + user;  // a name may be "."
   if (const char* shared = shared_cache()) {
@@ -119,14 +127,14 @@ fs::path cache_of(const Host& host, const std::string& user) {
   return data / "caches" / name;
 }
 
-launch::View view_of(Host& host, const Sandboxes& sandboxes, const RunPlaces& places, const catalog::QueuedJob& job) {
+launch::View view_of(Host& host, const Sandboxes& sandboxes, const RunPlaces& own, const catalog::QueuedJob& job) {
   launch::View view;
   view.hidden = sandboxes.hidden;
   view.hidden.push_back(fs::absolute(host.data));
   if (const char* shared = shared_cache()) view.hidden.emplace_back(shared);
   view.programs = sandboxes.programs;
-  view.readable = {places.job.string()};
-  view.writable = {places.outputs.string(), cache_of(host, job.user).string()};
+  view.readable = {own.job.string()};
+  view.writable = {own.outputs.string(), cache_of(host, job.user).string()};
   std::vector<std::string> named;
   try {
     job::Job settings = job::parse_job(job.job, "the job", {});
@@ -136,9 +144,10 @@ launch::View view_of(Host& host, const Sandboxes& sandboxes, const RunPlaces& pl
   }
   Inputs inputs(host, sandboxes, job.user, view);
   for (const std::string& file : named) inputs.add(file);
+  const launch::Places places = launch::places_in(view);
   for (const std::string& file : named) {
     if (file.find_first_of("*?[") != std::string::npos) continue;
-    if (const std::string folder = launch::hidden_with(view, file); !folder.empty())
+    if (const std::string folder = places.hidden_with(file); !folder.empty())
       throw user_error(
           fmt::format("[queue] {}: no job is shown what lies there (in {}, where the service or its account keep their "
                       "own); put it "

@@ -3,6 +3,7 @@
 // run and what it names as input.
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,9 @@ struct Sandboxes {
   std::vector<std::string> hidden;    // places of the service beside its data folder
   std::vector<std::string> programs;  // launch::needed_by() what jobs start
 };
+
+/// What no job of this account is shown, whatever it names; nothing if its jobs run in no sandbox.
+std::optional<launch::View> view_of_all(const Sandboxes& sandboxes, const std::string& account);
 
 /// Where a user's jobs keep what they have fetched; made if it is not there. One for each user: what is in there is
 /// believed.

@@ -22,6 +22,7 @@
 #include "linac/base/base/hex.h"
 #include "linac/base/base/refusal.h"
 #include "linac/base/base/secure_random.h"
+#include "linac/base/job/hidden_paths.h"
 #include "linac/base/job/job.h"
 #include "linac/base/job/run_choice.h"
 #include "linac/control/catalog/records.h"
@@ -87,36 +88,6 @@ void refuse_relative(job::Job& job) {
                       *path));
 }
 
-// Opening a FIFO may wait for ever, and a device may do something: first it is looked at without.
-std::string why_not_readable_file(const std::string& file) {
-  const auto cannot = [&] { return fmt::format("[data] {}: cannot be read there ({})", file, std::strerror(errno)); };
-  const Descriptor place(::open(file.c_str(), O_PATH | O_CLOEXEC));
-  if (!place && (errno == ENOENT || errno == ENOTDIR))
-    return fmt::format("[data] {}: there is no such file on the service's host", file);
-  struct stat about {};
-  if (!place || ::fstat(place.get(), &about) != 0) return cannot();
-  if (!S_ISREG(about.st_mode) && !S_ISDIR(about.st_mode))
-    return fmt::format("[data] {}: is no file there, but a device, a pipe or a socket", file);
-  const std::string same = fmt::format("/proc/self/fd/{}", place.get());
-  const Descriptor opened(::open(same.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
-  return opened ? "" : cannot();
-}
-
-std::string why_not_readable(const std::string& pattern) {
-  try {
-    // What lies elsewhere is looked up by the job, with the keys of its environment and not with those of the service.
-    if (storage::is_remote(pattern)) return "";
-    for (const std::string& file : storage::expand(pattern)) {
-      if (std::string why = why_not_readable_file(file); !why.empty()) return why;
-    }
-    return "";
-  } catch (const Error& error) {
-    return error.what();
-  } catch (const std::filesystem::filesystem_error& error) {
-    return fmt::format("[data] {}: cannot be read there ({})", pattern, error.code().message());
-  }
-}
-
 /// The names in the service's own folders are other people's experiments, runs and models. Who knows the id of a run
 /// may find its files.
 BoundedGlobs::Hides hiding(const std::string& hidden) {
@@ -134,20 +105,64 @@ BoundedGlobs::Hides hiding(const std::string& hidden) {
   };
 }
 
-// Each pattern is looked up once for a whole array.
+// Looks at the files that jobs name as whoever submits may. What is not there, not his to read, or no file has one
+// sentence: nobody finds out by it what the host has.
 class FileCheck {
  public:
+  explicit FileCheck(const SubmissionRequest& request)
+      : hides_(hiding(request.hidden)),
+        sandbox_(request.sandbox ? launch::places_in(*request.sandbox) : launch::Places()) {}
+
   std::string problem(job::Job& job) {
     for (const std::string* file : job::files_of(job)) {
       if (file->empty() || file->starts_with('~')) continue;
-      const auto [found, fresh] = known_.try_emplace(*file);
+      const auto [found, fresh] = known_.try_emplace(*file);  // once for a whole array
       if (fresh) found->second = why_not_readable(job::split_choice(*file).run);
       if (!found->second.empty()) return found->second;
     }
     return "";
   }
 
+  // Opening a FIFO may wait for ever, and a device may do something: first it is looked at without.
+  bool can_be_read(const std::string& file) const {
+    const Descriptor place(::open(file.c_str(), O_PATH | O_CLOEXEC));
+    struct stat about {};
+    if (!place || ::fstat(place.get(), &about) != 0 || !(S_ISREG(about.st_mode) || S_ISDIR(about.st_mode)))
+      return false;
+    const std::string same = fmt::format("/proc/self/fd/{}", place.get());
+    std::error_code error;
+    const std::string real = std::filesystem::read_symlink(same, error).string();  // where links have led
+    if (error || is_hidden(real)) return false;
+    return static_cast<bool>(Descriptor(::open(same.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)));
+  }
+
  private:
+  // What lies below /tmp is shown to a job that names it.
+  bool is_hidden(const std::string& real) const {
+    if (hides_ && hides_(real)) return true;
+    const std::string folder = sandbox_.hidden_with(real);
+    return !folder.empty() && folder != "/tmp" && folder != "/var/tmp";
+  }
+
+  std::string why_not_readable(const std::string& pattern) const {
+    const std::string no_file =
+        fmt::format("[data] {}: there is no file that this job may read, on the service's host", pattern);
+    try {
+      // What lies elsewhere is looked up by the job, with the keys of its environment and not with those of the
+      // service.
+      if (storage::is_remote(pattern)) return "";
+      for (const std::string& file : storage::expand(pattern))
+        if (!can_be_read(file)) return no_file;
+      return "";
+    } catch (const Error& error) {
+      return error.code() == ErrorCode::kData ? no_file : error.what();
+    } catch (const std::filesystem::filesystem_error&) {
+      return no_file;
+    }
+  }
+
+  const BoundedGlobs::Hides hides_;
+  const launch::Places sandbox_;
   std::map<std::string, std::string> known_;
 };
 
@@ -173,8 +188,10 @@ Refusal no_yaml(const SubmissionRequest& request, const YAML::Exception& error) 
           fmt::format("[submit] {} is no YAML that can be read ({})", request.file, error.what())};
 }
 
-job::Job parsed(const SubmissionRequest& request, const std::vector<std::string>& overrides, std::string& problem) {
+job::Job parsed(const SubmissionRequest& request, const std::vector<std::string>& overrides, const FileCheck& check,
+                std::string& problem) {
   try {
+    const job::HiddenPaths hidden([&](const std::filesystem::path& path) { return !check.can_be_read(path); });
     const job::PathPlaces places{request.folder, request.directory};
     const bool placed = request.folder.starts_with('/') && request.directory.starts_with('/');
     return job::parse_job(request.job, request.file, overrides, placed ? &places : nullptr);
@@ -202,7 +219,7 @@ PreparedJob prepare_one(const SubmissionRequest& request, const launch::Demand& 
   overrides.insert(overrides.end(), own.begin(), own.end());
   PreparedJob prepared;
   const bool here = request.wishes.place == catalog::kOwnHost;
-  job::Job job = here ? parsed(request, overrides, prepared.problem) : parsed_for_elsewhere(request, overrides);
+  job::Job job = here ? parsed(request, overrides, check, prepared.problem) : parsed_for_elsewhere(request, overrides);
   if (here)
     for (std::string* file : job::files_of(job)) make_absolute(*file, request.directory);
   if (!here && request.wishes.place != catalog::kPilots && !job.secrets.empty())
@@ -269,7 +286,7 @@ std::vector<PreparedJob> prepare(const SubmissionRequest& request, const launch:
   const auto begin = std::chrono::steady_clock::now();
   const SeenAs account(request.account);
   const BoundedGlobs bounds(BoundedGlobs::kOfStrangers, hiding(request.hidden));
-  FileCheck check;
+  FileCheck check(request);
   std::vector<PreparedJob> jobs;
   if (request.array.empty()) {
     jobs.push_back(prepare_one(request, all, {}, check));

@@ -4,11 +4,13 @@
 // milliseconds what would fail in minutes. Thread-safe functions.
 
 #include <chrono>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "linac/control/catalog/queue.h"
+#include "linac/control/launch/command.h"
 #include "linac/control/launch/demand.h"
 
 namespace linac::execution {
@@ -23,8 +25,9 @@ struct SubmissionRequest {
   std::string name;                             // empty: the job's
   int64_t experiment = 0;
   std::string user, account;
-  std::string hidden;      // folder in which no pattern finds anything but below a run's artefacts; empty: none
-  catalog::Wishes wishes;  // cores 0: by the job
+  std::string hidden;                     // folder in which nothing is found but below a run's artefacts; empty: none
+  std::optional<launch::View> sandbox{};  // what such a one does not show is as if it were not there
+  catalog::Wishes wishes;                 // cores 0: by the job
 };
 
 struct PreparedJob {

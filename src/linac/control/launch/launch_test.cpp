@@ -359,13 +359,13 @@ TEST_F(Sandbox, ShowsWhereALinkOfTheProgramsLeads) {
 }
 
 TEST_F(Sandbox, SaysWhatItDoesNotShow) {
-  const View view = *confined("").view;
-  EXPECT_EQ(hidden_with(view, (data / "database").string()), data.string());
-  EXPECT_EQ(hidden_with(view, (data / "own/../others/file").string()), data.string());
-  EXPECT_EQ(hidden_with(view, (data / "own/file").string()), "");
-  EXPECT_EQ(hidden_with(view, (folder_ / "input").string()), "");
-  EXPECT_EQ(hidden_with(view, "/usr/bin/env"), "");
-  EXPECT_EQ(hidden_with(view, "/run/socket"), "/run");
+  const Places places = places_in(*confined("").view);
+  EXPECT_EQ(places.hidden_with((data / "database").string()), data.string());
+  EXPECT_EQ(places.hidden_with((data / "own/../others/file").string()), data.string());
+  EXPECT_EQ(places.hidden_with((data / "own/file").string()), "");
+  EXPECT_EQ(places.hidden_with((folder_ / "input").string()), "");
+  EXPECT_EQ(places.hidden_with("/usr/bin/env"), "");
+  EXPECT_EQ(places.hidden_with("/run/socket"), "/run");
 }
 
 TEST_F(Sandbox, TellsItsEndAndItsUse) {

@@ -105,21 +105,11 @@ class Arguments {
       if (!real(path).empty()) show(real(path), path);
     for (const std::string& path : view.writable) {
       add(words_, {"--bind", path, path});
-      shown_.push_back(path);
+      places_.shown.push_back(path);
     }
   }
   Words words() && { return std::move(words_); }
-  /// What is said of the innermost folder counts.
-  std::string hidden_with(const std::string& path) const {
-    const auto innermost = [&](const Words& folders) {
-      std::string found;
-      for (const std::string& folder : folders)
-        if (lies_in(path, folder) && folder.size() > found.size()) found = folder;
-      return found;
-    };
-    const std::string hidden = innermost(hidden_);
-    return hidden.size() > innermost(shown_).size() ? hidden : "";
-  }
+  Places places() && { return std::move(places_); }
 
  private:
   void gpus() {
@@ -139,17 +129,16 @@ class Arguments {
   void hide(const std::string& path) {
     std::error_code error;
     if (path.empty()) return;
-    if (fs::is_directory(path, error)) {
+    if (fs::is_directory(path, error))
       add(words_, {"--tmpfs", path});
-      hidden_.push_back(path);
-    } else {
+    else
       add(words_, {"--ro-bind", "/dev/null", path});
-    }
+    places_.hidden.push_back(path);
   }
   void show(const std::string& path) { show(path, path); }
   void show(const std::string& from, const std::string& path) {
     add(words_, {"--ro-bind", from, path});
-    shown_.push_back(path);
+    places_.shown.push_back(path);
   }
   void show_if_hidden(const std::string& path) {
     const std::string there = real(path), named = fs::path(path).lexically_normal();
@@ -159,8 +148,8 @@ class Arguments {
                          [&](const std::string& folder) { return lies_in(one, folder); });
     };
     // In a folder that is shown, a link is shown too: where it leads has to be there.
-    const std::string place = lies_below(named, shown_) ? there : named;
-    if (lies_below(place, hidden_)) show(there, place);
+    const std::string place = lies_below(named, places_.shown) ? there : named;
+    if (lies_below(place, places_.hidden)) show(there, place);
   }
   // By convention names with a dot hold keys, tokens and histories. The home is made anew with what is there now, so
   // what comes later is not there either.
@@ -191,7 +180,8 @@ class Arguments {
     for (const char* keys : {"/etc/ssh", "/etc/ssl/private"}) hide(real(keys));
   }
 
-  Words words_, hidden_, shown_;
+  Words words_;
+  Places places_;
 };
 
 std::string read_to_end(const Descriptor& from) {
@@ -241,8 +231,20 @@ std::vector<std::string> needed_by(const std::string& program) {
   return folders;
 }
 
-std::string hidden_with(const View& view, const std::string& path) {
-  return Arguments(view, Arguments::Devices::kNone).hidden_with(fs::path(path).lexically_normal());
+std::string Places::hidden_with(const std::string& path) const {
+  const std::string place = fs::path(path).lexically_normal();
+  const auto innermost = [&](const Words& folders) {
+    std::string found;
+    for (const std::string& folder : folders)
+      if (lies_in(place, folder) && folder.size() > found.size()) found = folder;
+    return found;
+  };
+  const std::string hides = innermost(hidden);
+  return hides.size() > innermost(shown).size() ? hides : "";
+}
+
+Places places_in(const View& view) {
+  return Arguments(view, Arguments::Devices::kNone).places();
 }
 
 std::string variables_of_sandbox(const std::vector<std::pair<std::string, std::string>>& variables) {

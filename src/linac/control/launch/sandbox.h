@@ -31,8 +31,13 @@ std::vector<std::string> sandboxed(const Command& command, const SandboxFiles& f
 /// Variables for within the sandbox: bwrap itself, which is outside, does not have them.
 std::string variables_of_sandbox(const std::vector<std::pair<std::string, std::string>>& variables);
 
-/// The folder because of which `path` is not there in a sandbox of this view; "" if it is.
-std::string hidden_with(const View& view, const std::string& path);
+/// What a sandbox hides and what it shows; of the folders that a path lies in the innermost counts.
+struct Places {
+  std::vector<std::string> hidden{}, shown{};
+  /// The folder because of which `path` is not there; "" if it is.
+  std::string hidden_with(const std::string& path) const;
+};
+Places places_in(const View& view);
 
 /// The first process of the sandbox, from what bwrap told; 0 if that cannot be read.
 pid_t first_process(const std::string& told);

@@ -137,7 +137,11 @@ Handler submits(Context& context, execution::Scheduler& scheduler, const Declare
     };
     const auto prepared = std::make_shared<Prepared>();
     prepared->submission = submission_of(request);
-    if (request.caller.access != Access::kAdmin) prepared->submission.hidden = context.data.string();
+    if (request.caller.access != Access::kAdmin) {
+      prepared->submission.hidden = context.data.string();
+      prepared->submission.sandbox =
+          execution::view_of_all(scheduler.attempts().sandboxes, prepared->submission.account);
+    }
     const std::string place = prepared->submission.wishes.place;
     sites.check(place, request.caller);
     if (place == catalog::kOwnHost)

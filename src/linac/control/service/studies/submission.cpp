@@ -112,7 +112,10 @@ execution::SubmissionRequest trial_request(Database& database, const execution::
   request.experiment = record.experiment;
   request.user = record.user;
   request.account = settings.account(database, record.user);
-  if (!wishes.by_admin || !settings.is_admin(database, record.user)) request.hidden = data_folder;
+  if (!wishes.by_admin || !settings.is_admin(database, record.user)) {
+    request.hidden = data_folder;
+    request.sandbox = execution::view_of_all(settings.sandboxes, request.account);
+  }
   request.wishes = wishes.wishes;
   request.wishes.attempts_max = study.settings.budget.attempts;
   return request;
