@@ -9,12 +9,14 @@
 #include <cstring>
 #include <filesystem>
 
+#include "linac/base/base/argument_pointers.h"
 #include "linac/base/base/error.h"
 #include "linac/base/base/program_start.h"
 #include "linac/cli/common/command_line.h"
 #include "linac/cli/common/compute_verbs.h"
 #include "linac/cli/common/server_word.h"
 #include "linac/cli/common/surroundings.h"
+#include "linac/cli/control/database_option.h"
 #include "linac/cli/control/verbs.h"
 
 int main(int argc, char** argv) {
@@ -26,7 +28,9 @@ int main(int argc, char** argv) {
     const auto app = linac::cli::parser();
     for (const auto& verb : linac::cli::compute_verbs()) linac::cli::add_compute_verb(*app, verb.name);
     linac::cli::add_control_verbs(*app);
-    return linac::cli::run(*app, argc, argv);
+    auto words = linac::cli::line_of_its_own(argc, argv);
+    auto line = linac::argument_pointers(words);
+    return linac::cli::run(*app, argc, line.data());
   }
   // LibTorch's threads (GNU OpenMP) would go on spinning for milliseconds, on the cores that linac's own then want.
   if (std::getenv("OMP_WAIT_POLICY") == nullptr) setenv("GOMP_SPINCOUNT", "1000", /*overwrite=*/0);

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "linac/base/base/error.h"
+#include "linac/cli/control/database_option.h"
 #include "linac/cli/control/verbs.h"
 #include "linac/control/service/backup.h"
 #include "linac/control/service/service.h"
@@ -12,8 +13,7 @@
 namespace linac::cli {
 namespace {
 
-constexpr const char *kDataHelp = "folder of the catalog and the artefacts",
-                     *kDatabaseHelp = "postgresql://USER:PASSWORD@HOST:PORT/NAME (default: SQLite in the folder)";
+constexpr const char* kDataHelp = "folder of the catalog and the artefacts";
 
 struct CopyOptions {
   std::string data = "linac-data", database, folder;
@@ -26,7 +26,7 @@ void add_copy_verb(CLI::App& serve, const char* name, const char* help, const ch
   auto options = std::make_shared<CopyOptions>();
   auto* verb = serve.add_subcommand(name, help);
   verb->add_option("--data", options->data, kDataHelp)->capture_default_str();
-  verb->add_option("--db", options->database, kDatabaseHelp);
+  add_database_options(*verb, options->database);
   verb->add_option(folder, options->folder, folder_help)->required();
   verb->footer(examples);
   verb->callback([options, copy] {
@@ -45,7 +45,7 @@ void add_token_verb(CLI::App& serve) {
   auto options = std::make_shared<TokenOptions>();
   auto* verb = serve.add_subcommand("token", "A new token for who may read the data folder, e.g. for a lost one");
   verb->add_option("--data", options->data, kDataHelp)->capture_default_str();
-  verb->add_option("--db", options->database, kDatabaseHelp);
+  add_database_options(*verb, options->database);
   verb->add_flag("--new", options->make, "makes one, and prints it once")->required();
   verb->add_option("--user", options->user, "whose (default: the first admin)");
   verb->add_option("--days", options->days, "until it ends; 0: never")->check(CLI::Range(0, 3650));
@@ -65,7 +65,7 @@ void add_check_verb(CLI::App& serve) {
   auto options = std::make_shared<CopyOptions>();
   auto* verb = serve.add_subcommand("check", "Reads the whole catalog and says whether it is sound");
   verb->add_option("--data", options->data, kDataHelp)->capture_default_str();
-  verb->add_option("--db", options->database, kDatabaseHelp);
+  add_database_options(*verb, options->database);
   verb->footer("Examples:\n  linac serve check --data ~/linac-data");
   verb->callback([options] {
     const auto damages = service::check_catalog(options->data, options->database);
@@ -85,7 +85,7 @@ void add_serve_verb(CLI::App& app) {
   auto no_auth = std::make_shared<bool>(false);
   auto* verb = app.add_subcommand("serve", "The training service: runs, metrics, artefacts and models over HTTP");
   verb->add_option("--data", options->data, kDataHelp)->capture_default_str();
-  verb->add_option("--db", options->database, kDatabaseHelp);
+  add_database_options(*verb, options->database);
   verb->add_option("--listen", options->listen, "ADDRESS:PORT; other than loopback only with TLS")
       ->capture_default_str();
   auto* certificate =
@@ -129,23 +129,22 @@ void add_serve_verb(CLI::App& app) {
   verb->footer(
       "Examples:\n"
       "  linac serve --data ~/linac-data\n"
-      "  linac serve --db postgresql://linac:SECRET@db:5432/linac --listen 0.0.0.0:443 --tls-cert c.pem --tls-key "
+      "  linac serve --db-file /etc/linac/database --listen 0.0.0.0:443 --tls-cert c.pem --tls-key "
       "k.pem\n"
       "  MLFLOW_TRACKING_URI=http://127.0.0.1:5000 MLFLOW_TRACKING_TOKEN=linac_... python train.py");
-  add_copy_verb(
-      *verb, "backup", "Copies the catalog and all files into a folder; the service may go on meanwhile", "--to",
-      "the folder to make",
-      "Examples:\n"
-      "  linac serve backup --data ~/linac-data --to /backups/monday\n"
-      "  linac serve backup --data /srv/linac --db postgresql://linac:SECRET@db:5432/linac --to /backups/monday",
-      [](const CopyOptions& o) { return service::back_up(o.data, o.database, o.folder); });
-  add_copy_verb(
-      *verb, "restore", "Brings a backup into a new folder, and into SQLite there or an empty PostgreSQL database",
-      "--from", "what `linac serve backup` made",
-      "Examples:\n"
-      "  linac serve restore --from /backups/monday --data ~/linac-data\n"
-      "  linac serve restore --from /backups/monday --data /srv/linac --db postgresql://linac:SECRET@db:5432/linac",
-      [](const CopyOptions& o) { return service::restore(o.folder, o.data, o.database); });
+  add_copy_verb(*verb, "backup", "Copies the catalog and all files into a folder; the service may go on meanwhile",
+                "--to", "the folder to make",
+                "Examples:\n"
+                "  linac serve backup --data ~/linac-data --to /backups/monday\n"
+                "  linac serve backup --data /srv/linac --db-file /etc/linac/database --to /backups/monday",
+                [](const CopyOptions& o) { return service::back_up(o.data, o.database, o.folder); });
+  add_copy_verb(*verb, "restore",
+                "Brings a backup into a new folder, and into SQLite there or an empty PostgreSQL database", "--from",
+                "what `linac serve backup` made",
+                "Examples:\n"
+                "  linac serve restore --from /backups/monday --data ~/linac-data\n"
+                "  linac serve restore --from /backups/monday --data /srv/linac --db-file /etc/linac/database",
+                [](const CopyOptions& o) { return service::restore(o.folder, o.data, o.database); });
   add_token_verb(*verb);
   add_check_verb(*verb);
   verb->callback([verb, options, no_auth] {
