@@ -344,6 +344,62 @@ def test_tls_and_no_auth(_: Service):
         wait_for(lambda: seen[-1] == ("end",), "the end", 10, 0.01)
 
 
+def test_password_of_the_database(service: Service) -> None:
+    """It is in no line that others of the host see, and may come by a file or the environment."""
+    if not service.database:
+        return
+    address, _, password = service.database.rpartition("@")[0].rpartition(":")
+    bare = f"{address}@{service.database.rpartition('@')[2]}"
+    line = pathlib.Path(f"/proc/{service.process.pid}/cmdline").read_bytes()
+    assert b"--db" in line and password.encode() not in line, line
+    with tempfile.TemporaryDirectory() as folder:
+        file = pathlib.Path(folder) / "database"
+        file.write_text(service.database + "\n")
+
+        def checked(*words: str, **variables: str) -> subprocess.CompletedProcess:
+            return subprocess.run([LINAC, "serve", "check", "--data", folder, *words], env=os.environ | variables, capture_output=True, text=True, timeout=60)
+
+        file.chmod(0o600)
+        assert "is sound" in checked("--db-file", str(file)).stdout
+        assert "is sound" in checked("--db", bare, PGPASSWORD=password).stdout
+        assert checked("--db", bare, PGPASSWORD="wrong").returncode != 0
+        assert checked("--db", service.database, "--db-file", str(file)).returncode == 2
+        file.chmod(0o644)
+        refused = checked("--db-file", str(file))
+        assert refused.returncode == 2 and password not in refused.stderr, refused
+
+
+def test_given_socket(service: Service) -> None:
+    """As systemd gives it: who calls while the service is started anew waits, and the port is nobody else's."""
+    with socket.create_server(("127.0.0.1", 0)) as listener, tempfile.TemporaryDirectory() as folder:
+        port = listener.getsockname()[1]
+        words = ["sh", "-c", 'eval "exec 3<&$0"; LISTEN_PID=$$ LISTEN_FDS=1; export LISTEN_PID LISTEN_FDS; exec "$@"', str(listener.fileno()), LINAC, "serve", "--data", folder]
+
+        def started() -> subprocess.Popen:
+            process = subprocess.Popen(words, pass_fds=[listener.fileno()], stdout=subprocess.PIPE, text=True)
+            line = process.stdout.readline()
+            assert line == f"linac serves http://127.0.0.1:{port}\n", line
+            return process
+
+        process = started()
+        try:
+            for _ in range(2):
+                process.terminate()
+                assert process.wait(timeout=30) == 0
+                process.stdout.close()
+                with socket.create_connection(("127.0.0.1", port), timeout=20) as caller:
+                    caller.sendall(b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
+                    process = started()
+                    assert caller.recv(65536).startswith(b"HTTP/1.1 200")
+        finally:
+            process.kill()
+            process.wait()
+    with socket.create_server(("0.0.0.0", 0)) as listener, tempfile.TemporaryDirectory() as folder:  # the address that counts is the socket's
+        words[3], words[-1] = str(listener.fileno()), folder
+        refused = subprocess.run(words, pass_fds=[listener.fileno()], capture_output=True, text=True, timeout=30)
+        assert refused.returncode == 2 and "unencrypted" in refused.stderr, refused
+
+
 def main() -> int:
     word = sys.argv[1] if len(sys.argv) > 1 else ""
     failed = ran = 0

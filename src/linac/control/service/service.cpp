@@ -33,6 +33,7 @@
 #include "linac/control/http/files/disk_room.h"
 #include "linac/control/http/routes/dispatcher.h"
 #include "linac/control/http/routes/router.h"
+#include "linac/control/http/server/given_socket.h"
 #include "linac/control/http/server/server.h"
 #include "linac/control/launch/accounts.h"
 #include "linac/control/launch/fences.h"
@@ -60,12 +61,12 @@ void check(const ServiceOptions& options, const http::Address& address) {
   if (!address.loopback && !options.authentication)
     throw user_error(fmt::format(
         "[serve] --no-auth lets everybody who reaches {} do everything; listen at 127.0.0.1, or leave it out",
-        options.listen));
+        address.host));
   if (!address.loopback && !tls)
     throw user_error(fmt::format(
         "[serve] tokens would travel to {} unencrypted; give --tls-cert and --tls-key, or listen at 127.0.0.1 "
         "behind a proxy that speaks TLS",
-        options.listen));
+        address.host));
   catalog::check_stores(options.artifact_stores);
 }
 
@@ -186,7 +187,7 @@ void end_in_any_case() {
 
 class Service::Implementation {
  public:
-  Implementation(const ServiceOptions& options, const http::Address& address)
+  Implementation(const ServiceOptions& options, const http::Address& address, int socket)
       : folder_(prepared(options.data)),
         lock_(locked(folder_)),
         secret_box_(folder_),
@@ -206,7 +207,7 @@ class Service::Implementation {
                     guard(), router_,
                     {address.loopback, lower(options.hosts), options.requests_per_s_max, requests_at_once(options),
                      http::TrustedProxies(options.trusted_proxies)}),
-        server_(dispatcher_, context_.traffic, settings(options, address), [this] { context_.hub.stop(); }) {
+        server_(dispatcher_, context_.traffic, settings(options, address, socket), [this] { context_.hub.stop(); }) {
     const std::string host = address.host.find(':') == std::string::npos ? address.host : "[" + address.host + "]";
     url_ = fmt::format("{}://{}:{}", options.tls_certificate.empty() ? "http" : "https", host, server_.port());
   }
@@ -315,10 +316,11 @@ class Service::Implementation {
   /// Of one user, and connections of one address.
   static int requests_at_once(const ServiceOptions& options) { return std::max(1, options.connections_max / 4); }
 
-  http::ServerSettings settings(const ServiceOptions& options, const http::Address& address) const {
+  http::ServerSettings settings(const ServiceOptions& options, const http::Address& address, int socket) const {
     http::ServerSettings settings;
     settings.host = address.host;
     settings.port = address.port;
+    settings.socket = socket;
     settings.threads = options.threads > 0 ? options.threads : std::clamp(usable_cores(), 1, 4);
     settings.connections_max = options.connections_max;
     settings.connections_of_address_max = requests_at_once(options);
@@ -355,10 +357,11 @@ class Service::Implementation {
 };
 
 Service::Service(const ServiceOptions& options) {
-  const http::Address address = http::parse_address(options.listen);
+  const auto given = http::given_socket();
+  const http::Address address = given ? given->address : http::parse_address(options.listen);
   check(options, address);
   raise_file_limit();
-  implementation_ = std::make_unique<Implementation>(options, address);
+  implementation_ = std::make_unique<Implementation>(options, address, given ? given->socket : -1);
 }
 
 Service::~Service() = default;

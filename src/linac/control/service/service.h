@@ -12,7 +12,7 @@ namespace linac::service {
 struct ServiceOptions {
   std::filesystem::path data = "linac-data";       // catalog (SQLite), artefacts, uploads
   std::string database;                            // "postgresql://..."; empty: SQLite in `data`
-  std::string listen = "127.0.0.1:5000";           // port 0: a free one
+  std::string listen = "127.0.0.1:5000";           // port 0: a free one; not used if it was given a socket
   std::filesystem::path tls_certificate, tls_key;  // PEM
   bool authentication = true;
   std::string visibility = "private";        // or "shared": of new experiments and models

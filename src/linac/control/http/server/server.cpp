@@ -68,10 +68,14 @@ class Server::Implementation {
     acceptor_ = std::make_unique<tcp::acceptor>(workers_[0]->io);
     const tcp::endpoint endpoint(asio::ip::make_address(settings.host), settings.port);
     error_code error;
-    acceptor_->open(endpoint.protocol(), error);
-    if (!error) acceptor_->set_option(tcp::acceptor::reuse_address(true), error);
-    if (!error) acceptor_->bind(endpoint, error);
-    if (!error) acceptor_->listen(4096, error);
+    if (settings.socket >= 0) {
+      acceptor_->assign(endpoint.protocol(), settings.socket, error);
+    } else {
+      acceptor_->open(endpoint.protocol(), error);
+      if (!error) acceptor_->set_option(tcp::acceptor::reuse_address(true), error);
+      if (!error) acceptor_->bind(endpoint, error);
+      if (!error) acceptor_->listen(4096, error);
+    }
     if (error)
       throw environment_error(
           fmt::format("[serve] {}:{}: cannot listen there ({}); choose another address with --listen", settings.host,

@@ -16,6 +16,7 @@ namespace linac::http {
 struct ServerSettings {
   std::string host;  // numeric address
   uint16_t port = 0;
+  int socket = -1;  // one that listens there already, and is the server's from now on; -1: it makes one
   int threads = 2;
   int connections_max = 4096;
   int connections_of_address_max = 1024;
