@@ -252,12 +252,14 @@ def bare(root: pathlib.Path) -> None:
 
 def removed(root: pathlib.Path) -> None:
     """The run's folder goes under it: nothing is made anew there that looks like a run."""
-    out = root / "removed"
-    process = runs.start(out, {**TINY, "train.epochs": 4000}, "--workers", "1")
-    runs.wait_for_steps(out, process, 4)
-    out.rename(root / "removed-away")
-    check(process.wait(timeout=60) == 4, "a run whose folder was removed ends with 4")
-    check(not (out / "checkpoints").exists() and not (out / "run.json").exists(), "and leaves no half of a run in its place")
+    for workers in ("1", "2"):
+        out = root / f"removed-{workers}"
+        process = runs.start(out, {**TINY, "train.epochs": 4000, "distribution.stall_timeout_s": STALL_S}, "--workers", workers)
+        runs.wait_for_steps(out, process, 4)
+        out.rename(root / f"removed-away-{workers}")
+        status, log = process.wait(timeout=60), pathlib.Path(f"{out}.log").read_text()
+        check(status == 4 and "removed under the run" in log, f"{workers}: a run whose folder was removed ends with 4 and says so")
+        check(not out.exists(), f"{workers}: and leaves nothing in its place")
 
 
 def leaving(root: pathlib.Path) -> None:

@@ -59,7 +59,9 @@ std::optional<NotedView> last_view(const fs::path& folder) {
 }  // namespace
 
 View ViewLedger::note(int64_t number, const View& next) const {
-  make_folder(folder_);
+  // Never with its parents: a run's folder that was removed is not made anew.
+  if (std::error_code error; !fs::create_directory(folder_, error) && error)
+    throw environment_error(fmt::format("[file] {}: folder cannot be made ({})", folder_.string(), error.message()));
   const fs::path path = folder_ / fmt::format("{}-after-{:06}.json", run_, number);
   const fs::path draft = folder_ / fmt::format(".{}-{:016x}", path.filename().string(), next.proposer);
   write_file_atomically(draft, nlohmann::json(next).dump() + "\n");

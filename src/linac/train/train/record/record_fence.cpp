@@ -84,10 +84,20 @@ void RecordFence::check() const {
   }
   if (!holder.token.empty() && holder.token != mine)
     throw user_error(storage::taken_over_words(folder_.string(), holder.words()));
+  if (view >= 0 && holder.token.empty()) need_run();
   if (const int64_t last = look(view, view).last; last > view)
     throw Error(ErrorCode::kPeerLost, fmt::format("[run] {}: another worker writes the record since view {}, this one "
                                                   "had to in view {}",
                                                   folder_.string(), last, view));
+}
+
+// Claim and job are there from the first writer on. What is written where they are not would begin a record in its
+// midst.
+void RecordFence::need_run() const {
+  std::error_code unknown;
+  for (const char* file : {storage::kLocalClaimName, "job.yaml"})
+    if (fs::exists(folder_ / file, unknown) || unknown) return;
+  throw environment_error(removed_words(folder_.string()));
 }
 
 RecordFence::Marks RecordFence::look(int64_t since, int64_t now) const {
@@ -108,6 +118,14 @@ void RecordFence::remove_marks_before(int64_t view) const {
     const auto number = view_of(entry.path().filename().string(), claim_);
     if (number && *number < view) fs::remove(entry.path(), ignored);
   }
+}
+
+std::string removed_words(const std::string& folder, std::optional<int64_t> step) {
+  return fmt::format(
+      "[run] {}: the folder was removed under the run, or its disk is gone. What was recorded there{} is lost unless "
+      "it "
+      "comes back; start the run again with another --out",
+      folder, step ? fmt::format(" until step {}", *step) : "");
 }
 
 void remove_writers_marks(const fs::path& folder) {

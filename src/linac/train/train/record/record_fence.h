@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "linac/base/base/descriptor.h"
@@ -30,9 +31,10 @@ class RecordFence {
   enum class First { kNo, kYes };
   /// This worker writes from here on, in the view of this number. Whether another one has since this one did. `first`:
   /// it is new in the run: then nobody of the run may have claimed the folder yet, and it does. User error if another
-  /// process has the folder; kPeerLost if the view is over.
+  /// process has the folder; kPeerLost if the view is over; environment error if the folder was removed.
   bool enter(int64_t view, First first);
-  /// User error if another process has claimed the folder, kPeerLost if a later view has a writer.
+  /// User error if another process has claimed the folder, kPeerLost if a later view has a writer, environment error if
+  /// the folder was removed under the run.
   void check() const;
 
   const WriteFence& files() const { return files_; }
@@ -43,6 +45,7 @@ class RecordFence {
     bool others_since = false;  // some between this one's last view and its present one
   };
   std::filesystem::path mark_of(int64_t view) const;
+  void need_run() const;
   Marks look(int64_t since, int64_t now) const;
   void remove_marks_before(int64_t view) const;
 
@@ -55,6 +58,9 @@ class RecordFence {
   Descriptor held_;
   WriteFence files_;
 };
+
+/// What is said where a run finds its folder, as people call it, gone. `step`: that was done last, if it is known.
+std::string removed_words(const std::string& folder, std::optional<int64_t> step = {});
 
 /// Removes the marks that a run has left. By whoever has claimed the folder.
 void remove_writers_marks(const std::filesystem::path& folder);

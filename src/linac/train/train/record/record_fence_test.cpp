@@ -12,10 +12,12 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "linac/base/base/atomic_file.h"
 #include "linac/base/base/error.h"
 #include "linac/base/base/temporary_folder.h"
+#include "linac/base/base/test_errors.h"
 #include "linac/train/train/record/run_folder.h"
 
 namespace linac::train {
@@ -189,6 +191,21 @@ TEST(RecordFence, SaysWhetherOthersWroteMeanwhile) {
   EXPECT_TRUE(one.enter(5, RecordFence::First::kNo));
   EXPECT_FALSE(one.enter(7, RecordFence::First::kNo));
   EXPECT_THROW(other.enter(6, RecordFence::First::kNo), Error) << "the view is over";
+}
+
+TEST(RecordFence, MakesNoRemovedFolderAnew) {
+  const TemporaryFolder root;
+  const fs::path folder = root / "run";
+  const LocalClaim claim(folder, TakeOver::kIfLeft);
+  RecordFence fence(folder, claim.token()), next(folder, claim.token());
+  fence.enter(1, RecordFence::First::kYes);
+  fs::rename(folder, root / "away");
+  fs::create_directories(folder / "checkpoints");
+  for (const auto& act : std::vector<std::function<void()>>{[&] { write_all(folder, fence, "old"); },
+                                                            [&] { next.enter(2, RecordFence::First::kNo); }})
+    expect_in(message_of(ErrorCode::kEnvironment, act), {"removed under the run"});
+  EXPECT_TRUE(half_written(root.path()).empty());
+  EXPECT_FALSE(fs::exists(folder / "checkpoints" / "best.safetensors"));
 }
 
 // Nobody of the run has written there, on a host that shares no folder with the others.

@@ -357,10 +357,8 @@ nlohmann::json RecordKeeper::notes() const {
 // Where it was removed a checkpoint would make it anew, with a record that begins in its midst.
 void RecordKeeper::need_folder(const TrainState& state) const {
   if (folder_->holds_run()) return;
-  throw environment_error(fmt::format(
-      "[run] {}: job.yaml is not there any more: the folder was removed under the run, or its disk is gone. What was "
-      "recorded there until step {} is lost unless it comes back; start the run again with another --out",
-      settings_.name.empty() ? settings_.folder.string() : settings_.name, state.global_step));
+  throw environment_error(
+      removed_words(settings_.name.empty() ? settings_.folder.string() : settings_.name, state.global_step));
 }
 
 void RecordKeeper::save(const TrainState& state, bool best) {
