@@ -262,6 +262,38 @@ def removed(root: pathlib.Path) -> None:
         check(not out.exists(), f"{workers}: and leaves nothing in its place")
 
 
+def flip_in_memory(pid: int, wanted: bytes) -> int:
+    """Turns a bit over wherever these bytes lie in the memory that the process may write; in how many places."""
+    places = 0
+    with open(f"/proc/{pid}/mem", "r+b", buffering=0) as memory:
+        for region in pathlib.Path(f"/proc/{pid}/maps").read_text().splitlines():
+            span, rights = region.split()[:2]
+            begin, end = (int(one, 16) for one in span.split("-"))
+            if not rights.startswith("rw") or "[v" in region:
+                continue
+            memory.seek(begin)
+            content, at = memory.read(end - begin) or b"", -1
+            while (at := content.find(wanted, at + 1)) >= 0:
+                memory.seek(begin + at)
+                memory.write(bytes([wanted[0] ^ 1]))
+                places += 1
+    return places
+
+
+def flipped(root: pathlib.Path) -> None:
+    """A bit turns over in the memory of a worker, in a weight: the next checkpoint is not written."""
+    out = root / "flipped"
+    run = Run(out, {**CLASSIFIER, "train.epochs": 1000, "train.optimizer.lr": "1e-30", "checkpoint.every_steps": 20}, 3)
+    wait_for(lambda: run.steps() > 20, "the first checkpoint")
+    weights = max((one for name, one in runs.tensors(out).items() if "/weights/" in name), key=len)
+    victim = run.members()[1]
+    run.kill(victim, signal.SIGSTOP)
+    places = flip_in_memory(victim, weights[:64])
+    run.kill(victim, signal.SIGCONT)
+    status, log = run.end(60), pathlib.Path(f"{out}.log").read_text()
+    check(places > 0 and status == 4 and re.search(r"the networks of rank 1 on \S+ have other bits", log), f"a bit that turned over in {places} copies of a weight is seen: exit status {status}")
+
+
 def leaving(root: pathlib.Path) -> None:
     """A machine is taken away, that of the writer: its worker leaves and the others go on. Then another: too few would be left, so all stop."""
     settings = {**CLASSIFIER, "train.epochs": 15, "distribution.on_sigterm": "leave", "distribution.workers_min": 2}
@@ -301,6 +333,7 @@ def main() -> None:
         refused(root)
         ended_early(root)
         removed(root)
+        flipped(root)
         leaving(root)
         bare(root)
 
