@@ -16,6 +16,7 @@
 
 #include "linac/train/comm/membership/membership.h"
 #include "linac/train/comm/membership/test_simulated_network.h"
+#include "linac/train/comm/membership/test_simulated_record.h"
 
 namespace linac::comm {
 
@@ -44,16 +45,17 @@ struct Process {
   std::optional<LedgerNote> writing{};  // with the disk
   int64_t written_at = 0;
   bool writing_fails = false;
+  SimulatedRecord::Writer writer{};
 };
 
 /// Of one schedule or of several.
 struct Counts {
   int64_t crashes = 0, halts = 0, partitions = 0, cut_ways = 0, bad_lines = 0, full_disks = 0;
-  int64_t joins = 0, all_lost = 0, views = 0;
+  int64_t joins = 0, all_lost = 0, views = 0, files = 0;
   Counts& operator+=(const Counts& other) {
     for (const auto count :
          {&Counts::crashes, &Counts::halts, &Counts::partitions, &Counts::cut_ways, &Counts::bad_lines,
-          &Counts::full_disks, &Counts::joins, &Counts::all_lost, &Counts::views})
+          &Counts::full_disks, &Counts::joins, &Counts::all_lost, &Counts::views, &Counts::files})
       this->*count += other.*count;
     return *this;
   }
@@ -65,8 +67,16 @@ class Simulation {
   enum class Ways { kWhole, kCut };
 
   // Without a ledger, no process is killed: it is what the rule of the majority alone cannot bear.
-  Simulation(uint64_t seed, bool verbose, const MembershipSettings& settings = kSettings, Ways ways = Ways::kWhole)
-      : dice_(seed), verbose_(verbose), ledger_kept_(seed % 4 != 0), settings_(settings), network_(dice_), ways_(ways) {
+  Simulation(uint64_t seed, bool verbose, const MembershipSettings& settings = kSettings, Ways ways = Ways::kWhole,
+             SimulatedRecord::LeftOut left_out = SimulatedRecord::LeftOut::kNothing)
+      : dice_(seed),
+        verbose_(verbose),
+        ledger_kept_(seed % 4 != 0),
+        settings_(settings),
+        network_(dice_),
+        ways_(ways),
+        record_(left_out),
+        record_dice_(seed + 1) {
     found(pick(2, 7));
   }
 
@@ -99,6 +109,11 @@ class Simulation {
   // The same with ways between two processes that are cut, one by one and several at the same time.
   static Simulation with_cut_ways(uint64_t seed, bool verbose) { return {seed, verbose, kSettings, Ways::kCut}; }
 
+  // The same with something left out of the order in which files are written.
+  static Simulation with_record(uint64_t seed, bool verbose, SimulatedRecord::LeftOut left_out) {
+    return {seed, verbose, kSettings, Ways::kWhole, left_out};
+  }
+
   // `count` processes without any fault but this, which lasts.
   Simulation(uint64_t seed, int count, const BadLink& link, bool verbose)
       : dice_(seed),
@@ -106,7 +121,9 @@ class Simulation {
         ledger_kept_(seed % 2 != 0),
         settings_(kShortSettings),
         bad_link_(link),
-        network_(dice_, link) {
+        network_(dice_, link),
+        record_(SimulatedRecord::LeftOut::kNothing),
+        record_dice_(seed + 1) {
     found(count);
   }
 
@@ -207,6 +224,16 @@ class Simulation {
     process.membership->on_noted(note.number, ledger_.emplace(note.number, note.next).first->second, now_);
   }
 
+  // The folder that all share. What a process writes there it does beside its training, on a disk that takes its time.
+  void write_record(Process& process) {
+    if (!ledger_kept_) return;
+    if (record_dice_.chance(0.2)) record_.want(process.writer, process.membership->view());
+    if (record_dice_.chance(0.2))
+      if (const std::string broken = record_.work(process.writer); !broken.empty()) violate(broken);
+    if (!record_.is_whole()) violate("a file is there in part");
+    counts.files = record_.written();
+  }
+
   // Sends what the state machine wants sent, and follows it into a new view.
   void settle(Process& process) {
     const size_t self = index_of(process.address);
@@ -229,6 +256,7 @@ class Simulation {
     process.has_state = me.moment == source;
     if (process.has_state && source == Moment{}) begin_at(process, {0, 0, 0}, 7);
     process.ready_at = now_ + pick(0, 2 * kMeanStepMs);
+    if (ledger_kept_) record_.enter(process.writer, view, process.membership->key());
     if (process.has_state && process.moment != Moment{} && me.moment != process.moment && source != Moment{})
       violate(fmt::format("{} enters view {} at another moment than it stands at", process.address, view.number));
   }
@@ -262,6 +290,7 @@ class Simulation {
 
   void tick(Process& process) {
     process.membership->on_tick(now_);
+    write_record(process);
     answer_note(process);
     settle(process);
     if (process.membership->phase() == Membership::Phase::kEnded) {
@@ -437,6 +466,8 @@ class Simulation {
   const std::optional<BadLink> bad_link_{};
   SimulatedNetwork network_;
   const Ways ways_ = Ways::kWhole;
+  SimulatedRecord record_;
+  Dice record_dice_;  // of its own: the schedules of the rest stay as they are
   std::map<int64_t, View> ledger_;
   int64_t now_ = 0;
   std::deque<Process> processes_;
