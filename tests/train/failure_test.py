@@ -7,6 +7,7 @@ import os
 import pathlib
 import re
 import shlex
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -21,6 +22,7 @@ from lib.ports import free_port
 STALL_S = 4
 TINY = {**runs.SMALL, "train.replicas": 2, "train.steps_per_epoch": 2, "data.test": "[]"}
 STEPS = 4  # of two epochs
+SHORT = {**CLASSIFIER, "train.replicas": 2, "train.epochs": 1, "train.steps_per_epoch": 6, "data.test": "[]", "checkpoint.best_by": "loss"}
 
 
 def claimed(root: pathlib.Path) -> None:
@@ -93,6 +95,48 @@ def damaged(root: pathlib.Path) -> None:
     text = runs.run(out, TINY, "--resume", "--workers", "1")
     check("damaged" in text and "resuming from" in text, "a truncated newest checkpoint is reported and the one before is used")
     check(runs.newest_checkpoint(out).read_bytes() == wanted, "and the end is the same, byte for byte")
+
+
+def holes(root: pathlib.Path) -> None:
+    """Lines of the record are damaged, and then all of it is gone: a resume says which steps are lost."""
+    out = root / "holes"
+    runs.run(out, {**SHORT, "train.max_steps": 4})
+    record = out / "metrics.jsonl"
+    lines = record.read_text().splitlines(keepends=True)
+    at = [i for i, line in enumerate(lines) if '"kind":"step"' in line]
+    record.write_text("".join(lines[:at[1]] + ["\0garbage\n"] + lines[at[3]:]))
+    text = runs.run(out, {**SHORT, "train.max_steps": 5}, "--resume")
+    check("the lines of steps 2 to 3 are lost" in text, "a resume tells of the steps that its record lacks")
+    text = runs.run(out, {**SHORT, "train.max_steps": 5}, "--resume")
+    gaps = [json.loads(line) for line in record.read_text().splitlines() if '"kind":"gap"' in line]
+    check("are lost" not in text and gaps == [{"kind": "gap", "first": 2, "last": 3, "steps": 2, "global_step": 4}], f"once, and marks them in it: {gaps}")
+    said = runs.linac("report", out)
+    check("has a gap: the lines of steps 2 to 3 are lost" in said, "the report says so")
+    record.unlink()
+    text = runs.run(out, SHORT, "--resume")
+    check("the lines of steps 1 to 5 are lost" in text and [line["kind"] for line in runs.lines(out)][:2] == ["gap", "view"], "where all of it is gone as well")
+
+
+def foreign(root: pathlib.Path) -> None:
+    """The checkpoint of another run lies among those of a run; a branch may begin with one."""
+    mine, other, branch = root / "mine", root / "other", root / "branch"
+    for out, seed in ((mine, 1), (other, 7)):
+        runs.run(out, {**SHORT, "train.max_steps": 3, "train.seed": seed})
+    stray = mine / "checkpoints" / "step-0000000009.safetensors"
+    shutil.copy(runs.newest_checkpoint(other), stray)
+    text = runs.run(mine, {**SHORT, "train.seed": 1}, "--resume", status=2)
+    check(f"{stray} is of another run" in text and "--branch" in text, "a resume refuses the checkpoint of another run, and says the way out")
+    stray.unlink()
+    lower = {**SHORT, "train.seed": 1, "train.optimizer.lr": 1e-5}
+    runs.run(branch, {**lower, "train.max_steps": 4}, "--branch", str(mine))
+    runs.run(mine, {**SHORT, "train.seed": 1}, "--resume")
+    ids = [json.loads((out / "run.json").read_text()) for out in (mine, branch)]
+    check(ids[0]["id"] == ids[1]["branch_of"] != ids[1]["id"] and "branch_of" not in ids[0], "a branch has an id of its own")
+    runs.newest_checkpoint(branch).unlink()
+    text = runs.run(branch, lower, "--resume")
+    check("step 3" in text and "are lost" not in text, "it goes on from its first checkpoint, that of the other run")
+    shutil.copy(runs.newest_checkpoint(branch), mine / "checkpoints" / "step-0000000009.safetensors")
+    runs.run(mine, {**SHORT, "train.seed": 1}, "--resume", status=2)
 
 
 OTHER_BITS = {"ATEN_CPU_CAPABILITY": "default", "ONEDNN_MAX_CPU_ISA": "SSE41"}  # as of an old processor
@@ -329,6 +373,8 @@ def main() -> None:
         launchers(root)
         files_disagree(root)
         damaged(root)
+        holes(root)
+        foreign(root)
         lost_worker(root)
         refused(root)
         ended_early(root)

@@ -160,6 +160,22 @@ const readRollbackLine = (json: Json): RollbackLine => ({
   where: text(json["where"]),
 });
 
+export interface GapLine {
+  kind: "gap";
+  first: number; // `global_step` of the first line that is lost
+  last: number; // of the last one
+  steps: number; // how many are lost of those between
+  global_step: number; // steps that were done when that was found
+}
+
+const readGapLine = (json: Json): GapLine => ({
+  kind: "gap",
+  first: integer(json["first"]),
+  last: integer(json["last"]),
+  steps: integer(json["steps"]),
+  global_step: integer(json["global_step"]),
+});
+
 export interface WorkersLine {
   kind: "workers";
   time: number; // [s since 1970]
@@ -192,7 +208,7 @@ const readEndLine = (json: Json): EndLine => ({
   workers: list(json["workers"]).map(readWorkerAccount),
 });
 
-export type RunLine = ViewLine | StepLine | EpochLine | RollbackLine | WorkersLine | EndLine;
+export type RunLine = ViewLine | StepLine | EpochLine | RollbackLine | GapLine | WorkersLine | EndLine;
 export type LineKind = RunLine["kind"];
 
 const readers: Record<string, (json: Json) => RunLine> = {
@@ -200,6 +216,7 @@ const readers: Record<string, (json: Json) => RunLine> = {
   step: readStepLine,
   epoch: readEpochLine,
   rollback: readRollbackLine,
+  gap: readGapLine,
   workers: readWorkersLine,
   end: readEndLine,
 };

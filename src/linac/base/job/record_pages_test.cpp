@@ -110,7 +110,7 @@ std::string line_table() {
 std::string record_tables() {
   std::string text = "## Lines of metrics.jsonl\n";
   text += line_table<ViewLine>() + line_table<StepLine>() + line_table<EpochLine>() + line_table<RollbackLine>() +
-          line_table<WorkersLine>() + line_table<EndLine>();
+          line_table<GapLine>() + line_table<WorkersLine>() + line_table<EndLine>();
   text += "## Parts of lines\n";
   text += table<ViewMember>(ViewMember::kName) + table<WorkerAccount>(WorkerAccount::kName) +
           table<PhaseTime>(PhaseTime::kName);
@@ -235,7 +235,7 @@ std::string record_typescript() {
       "readPhaseTime(object(json[phase]))]));\n"
       "};\n\n";
   text += typescript<WorkerAccount>(WorkerAccount::kName, "");
-  text += line_types<ViewLine, StepLine, EpochLine, RollbackLine, WorkersLine, EndLine>();
+  text += line_types<ViewLine, StepLine, EpochLine, RollbackLine, GapLine, WorkersLine, EndLine>();
   text +=
       "/** A line of metrics.jsonl; null for what is none, or of a kind that is not known. Throws for the record of a "
       "newer linac. */\n"
@@ -301,6 +301,7 @@ TEST(RecordPages, MembersAreNamedOnce) {
   expect_distinct<StepLine>();
   expect_distinct<EpochLine>();
   expect_distinct<RollbackLine>();
+  expect_distinct<GapLine>();
   expect_distinct<WorkersLine>();
   expect_distinct<EndLine>();
   expect_distinct<RunSummary>();

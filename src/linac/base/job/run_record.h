@@ -94,6 +94,20 @@ struct RollbackLine {
   }
 };
 
+/// Lines of steps that a start of the run did not find any more, though these steps were done.
+struct GapLine {
+  static constexpr const char* kKind = "gap";
+  int64_t first = -1, last = -1, steps = 0, global_step = -1;
+
+  template <class V>
+  static void fields(V&& v) {
+    v({"first", "", "`global_step` of the first line that is lost", Need::kNeeded}, &GapLine::first);
+    v({"last", "", "of the last one", Need::kNeeded}, &GapLine::last);
+    v({"steps", "", "how many are lost of those between", Need::kNeeded}, &GapLine::steps);
+    v({"global_step", "", "steps that were done when that was found", Need::kNeeded}, &GapLine::global_step);
+  }
+};
+
 /// A worker in a view.
 struct ViewMember {
   static constexpr const char* kName = "ViewMember";
@@ -215,7 +229,7 @@ struct OtherLine {
   }
 };
 
-using RunLine = std::variant<OtherLine, StepLine, EpochLine, RollbackLine, ViewLine, WorkersLine, EndLine>;
+using RunLine = std::variant<OtherLine, StepLine, EpochLine, RollbackLine, GapLine, ViewLine, WorkersLine, EndLine>;
 
 /// The line's text, without its end.
 std::string to_text(const RunLine& line);
@@ -360,6 +374,7 @@ struct RunSummary {
   static constexpr const char* kName = "RunSummary";
   std::optional<int64_t> record = kRecordVersion;
   std::string name, status, folder, started, updated, linac, build_type, libtorch, isa;
+  std::optional<std::string> id, branch_of;
   std::optional<HostFacts> host;
   int64_t workers = -1, replicas_side_by_side = -1;
   uint64_t seed = 0;
@@ -379,6 +394,10 @@ struct RunSummary {
     v({"record", "", "version of the record", Need::kSpare, "from version 1 on"}, &RunSummary::record);
     v({"name", "", "of the job"}, &RunSummary::name);
     v({"status", "", "`running`, `succeeded`, `interrupted` or `failed`"}, &RunSummary::status);
+    v({"id", "", "that its checkpoints bear; of runs that compute the same it is the same", Need::kSpare,
+       "unless an older linac began the run"},
+      &RunSummary::id);
+    v({"branch_of", "", "the run whose checkpoint it began from", Need::kSpare, "branches"}, &RunSummary::branch_of);
     v({"folder", "", "in which this start began: relative paths of job.yaml count from there"}, &RunSummary::folder);
     v({"started", "UTC", "when this start of the run began, `2026-11-22T10:57:07Z`"}, &RunSummary::started);
     v({"updated", "UTC", "when this file was written"}, &RunSummary::updated);

@@ -89,7 +89,8 @@ TEST(RunRecord, WhatIsWrittenIsReadAgain) {
   epoch.rate = {"events", 3.5};
   ViewLine view;
   view.members = {ViewMember{1, 2, 3, "h"}};
-  const std::vector<RunLine> lines{step, epoch, RollbackLine{1, 2, 3, "what", "where"}, view, workers, EndLine{}};
+  const std::vector<RunLine> lines{step,    epoch,    RollbackLine{1, 2, 3, "what", "where"}, GapLine{3, 5, 2, 9}, view,
+                                   workers, EndLine{}};
   for (const RunLine& line : lines) {
     const ReadLine back = read(to_text(line));
     EXPECT_EQ(back.state, LineState::kWhole) << to_text(line);

@@ -12,6 +12,7 @@
 #include "linac/base/base/error.h"
 #include "linac/base/job/run_record.h"
 #include "linac/base/job/run_states.h"
+#include "linac/base/job/step_gaps.h"
 
 namespace linac::report {
 namespace {
@@ -65,6 +66,8 @@ class Reader {
       if (epoch->input_s) record_.inputs.push_back({*epoch->input_s, epoch->opened_s.value_or(0)});
     } else if (std::holds_alternative<job::RollbackLine>(line)) {
       ++record_.rollbacks;
+    } else if (const auto* gap = std::get_if<job::GapLine>(&line)) {
+      last_ = std::max(last_, gap->last);
     }
     if (record_.starts.empty()) return true;
     RunStart& start = record_.starts.back();
@@ -81,10 +84,16 @@ class Reader {
 
   void finish() {
     std::sort(steps_.begin(), steps_.end());
-    record_.steps = static_cast<int64_t>(std::unique(steps_.begin(), steps_.end()) - steps_.begin());
-    record_.steps_twice = static_cast<int64_t>(steps_.size()) - record_.steps;
-    if (record_.steps > 0) record_.steps_missing = steps_[static_cast<size_t>(record_.steps) - 1] - record_.steps;
+    if (!steps_.empty()) last_ = std::max(last_, steps_.back());
+    record_.steps_twice = static_cast<int64_t>(steps_.size());
+    steps_.erase(std::unique(steps_.begin(), steps_.end()), steps_.end());
+    record_.steps = static_cast<int64_t>(steps_.size());
+    record_.steps_twice -= record_.steps;
+    record_.gaps = job::gaps_between(begin_, last_, std::move(steps_));
+    for (const job::GapLine& gap : record_.gaps) record_.steps_missing += gap.steps;
   }
+  /// The steps that were done before the record begins: another run's, of which this is a branch.
+  void begin_after(int64_t steps) { begin_ = last_ = steps; }
 
  private:
   // The views of a start are numbered upwards. One may follow an "end": of a writer that failed and was replaced.
@@ -100,6 +109,7 @@ class Reader {
 
   RunRecord& record_;
   std::vector<int64_t> steps_;
+  int64_t begin_ = 0, last_ = 0;
 };
 
 void read_metrics(const std::filesystem::path& path, RunRecord& record) {
@@ -107,8 +117,10 @@ void read_metrics(const std::filesystem::path& path, RunRecord& record) {
   const job::LineReader lines(path.string(), job::Wanted::kNoStepMeasures);
   Reader reader(record);
   std::string text;
-  while (std::getline(file, text)) {
+  for (bool is_first = true; std::getline(file, text); is_first = false) {
     const auto [state, line] = lines.read(text);
+    if (const auto* view = std::get_if<job::ViewLine>(&line); view != nullptr && is_first)
+      reader.begin_after(view->global_step);
     if (state == job::LineState::kWhole && reader.line(line)) continue;
     if (file.eof()) {
       record.last_line_cut = true;

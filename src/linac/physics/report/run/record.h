@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "linac/base/job/phases.h"
+#include "linac/base/job/run_record.h"
 
 namespace linac::report {
 
@@ -76,6 +77,7 @@ struct RunRecord {
   std::string unit = "events";                            // or "showers"
   int64_t events_per_step = 0;                            // 0: not known
   int64_t steps = 0, steps_twice = 0, steps_missing = 0;  // lines of steps
+  std::vector<job::GapLine> gaps;                         // those that are missing
   int64_t epochs = 0, rollbacks = 0;
   std::vector<EpochInput> inputs;  // of the epochs of which it is known
   int64_t damaged_lines = 0;

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "linac/base/base/error.h"
 #include "linac/physics/report/run/report.h"
 #include "linac/physics/report/run/test_run.h"
@@ -93,7 +95,19 @@ TEST(RunRecord, DamagedLinesAreCounted) {
   EXPECT_EQ(report.record.steps_missing, 2);
   EXPECT_DOUBLE_EQ(report.time.efficiency(), 0.75);
   EXPECT_DOUBLE_EQ(report.time.waiting, 1) << "what it does not know by name";
-  EXPECT_EQ(report.remarks.size(), 4U) << "goes on, wrong, damaged, cut";
+  EXPECT_EQ(report.remarks.size(), 5U) << "goes on, twice, a gap, damaged, cut";
+}
+
+TEST(RunRecord, GapsAreTold) {
+  TestRun run;
+  run.view(100, 1, 4, 0, {member("n1", 1, 4)});  // of a branch
+  run.steps(5, 6);
+  run.steps(9, 9);
+  run.line({{"kind", "gap"}, {"first", 10}, {"last", 12}, {"steps", 3}, {"global_step", 12}});
+  const RunReport report = run.report();
+  EXPECT_EQ(report.record.steps_missing, 5);
+  const std::string told = "The record has a gap: the lines of steps 7 to 8, steps 10 to 12 are lost.";
+  EXPECT_EQ(std::count(report.remarks.begin(), report.remarks.end(), told), 1);
 }
 
 TEST(RunRecord, ErrorsSayWhatToDo) {

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "linac/base/base/error.h"
+#include "linac/base/job/step_gaps.h"
 #include "linac/physics/report/run/words.h"
 #include "linac/physics/report/run/workers.h"
 
@@ -129,9 +130,11 @@ void add_remarks(RunReport& report) {
     if (worker.slow())
       say(fmt::format("Worker {} was slow: {:.2f} times the median pace.", worker_name(report, worker.key),
                       worker.slowness));
-  if (record.steps_twice + record.steps_missing > 0)
-    say(fmt::format("The record is wrong: {} steps are in it twice, {} are missing.", record.steps_twice,
-                    record.steps_missing));
+  if (record.steps_twice > 0)
+    say(fmt::format("The record is wrong: {} in it twice.",
+                    record.steps_twice == 1 ? "a step is" : fmt::format("{} steps are", record.steps_twice)));
+  if (record.steps_missing > 0)
+    say(fmt::format("The record has a gap: the lines of {} are lost.", job::in_words(record.gaps)));
   if (record.damaged_lines > 0)
     say(fmt::format("{} damaged line{} of metrics.jsonl or run.json could not be read.", record.damaged_lines,
                     record.damaged_lines == 1 ? "" : "s"));

@@ -10,8 +10,10 @@
 #include "linac/base/base/error.h"
 #include "linac/base/base/log.h"
 #include "linac/base/base/plural.h"
+#include "linac/base/job/step_gaps.h"
 #include "linac/train/train/agreement.h"
 #include "linac/train/train/monitor.h"
+#include "linac/train/train/record/lineage.h"
 #include "linac/train/trained/checkpoint_files.h"
 
 namespace linac::train {
@@ -115,6 +117,7 @@ void RecordKeeper::clear_desk(bool others_wrote) {
 
 int RecordKeeper::find_start(Start start, TrainState& state) {
   if (keeps_) open_own_folder(start);
+  state.lineage = begun_lineage(job_);
   if (start == Start::kFresh) return 0;
   if (keeps_) load_newest(state);
   const comm::Moment here{.rollbacks = state.rollbacks, .steps = state.global_step, .epochs = state.epoch};
@@ -146,6 +149,7 @@ void RecordKeeper::load_newest(TrainState& state) {
       [&](const CheckpointStore::Loaded& candidate) { decode(candidate.bytes, candidate.path.string(), state); });
   if (loaded) {
     const nlohmann::json notes = notes_of(loaded->bytes, loaded->path.string());
+    state.lineage = lineage_in(*folder_, job_, loaded->path, {state.lineage, notes.value("job", "")});
     need_same_classes(notes);
     need_same_data(notes);
     tell_of_processor(notes);
@@ -155,6 +159,7 @@ void RecordKeeper::load_newest(TrainState& state) {
   } else {
     log::info("nothing to resume from: starting at the first step");
     state = loop_.steps->initial_state();
+    state.lineage = begun_lineage(job_);
   }
 }
 
@@ -221,6 +226,7 @@ void RecordKeeper::take_over(bool founding, const TrainState& state, const LastS
     if (!folder_->holds_run()) folder_->create(job_);
     if (!written_ || copied_) written_ = folder_->cut_metrics(state.global_step, state.epoch);
     const RunFolder::Written written = *std::exchange(written_, std::nullopt);
+    const bool goes_on = folder_->summary().has_value();  // or a branch begins
     reporter_.emplace(job_, *folder_, *loop_.data, *loop_.words, steps_per_epoch_, group_.size(), settings_.concurrency,
                       state, tells(), former_data(*folder_, loop_.data->data(), state.global_step));
     drawn_->take();  // of what it had kept before
@@ -233,9 +239,19 @@ void RecordKeeper::take_over(bool founding, const TrainState& state, const LastS
       else if (!state.history.empty() && !state.history.back().test.empty())
         draw(state);
     }
+    if (goes_on && (founding || written.step < state.global_step - 1)) tell_gaps(state);
     for (const Chosen& one : chosen(state)) complete(one, state, best);
   }
   if (reporter_) reporter_->speak(tells());
+}
+
+// Somebody has edited or removed the file, or a host broke down before its last lines were on the disk.
+void RecordKeeper::tell_gaps(const TrainState& state) {
+  const std::vector<job::GapLine> gaps = folder_->missing_steps(state.global_step);
+  if (gaps.empty()) return;
+  log::warn(fmt::format("{}: the lines of {} are lost, and the record goes on without them",
+                        folder_->shown(folder_->metrics()), job::in_words(gaps)));
+  for (const job::GapLine& gap : gaps) folder_->add_metrics(gap);
 }
 
 // The files that stand for an epoch, and which one that is.

@@ -112,6 +112,7 @@ class RecordKeeper {
   nlohmann::json notes() const;
   void clear_desk(bool others_wrote);
   void need_folder(const TrainState& state) const;
+  void tell_gaps(const TrainState& state);
   void close(const TrainState& state, const std::vector<job::WorkerAccount>& workers);
   void load_newest(TrainState& state);
   void value_best(TrainState& state) const;

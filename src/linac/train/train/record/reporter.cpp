@@ -272,6 +272,8 @@ job::RunSummary Reporter::summary(const TrainState& state, job::RunStatus status
   run.status = job::to_string(status);
   run.started = started_;
   run.updated = utc_now();
+  if (!state.lineage.id.empty()) run.id = state.lineage.id;
+  if (!state.lineage.branch_of.empty()) run.branch_of = state.lineage.branch_of;
   run.linac = kVersion;
   run.build_type = kBuildType;
   run.libtorch = models::torch_version();

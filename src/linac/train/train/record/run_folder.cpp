@@ -9,6 +9,8 @@
 #include "linac/base/base/atomic_file.h"
 #include "linac/base/base/error.h"
 #include "linac/base/base/nearest.h"
+#include "linac/base/base/piece_of_work.h"
+#include "linac/base/job/step_gaps.h"
 
 namespace linac::train {
 namespace {
@@ -138,6 +140,26 @@ RunFolder::Written RunFolder::cut_metrics(int64_t global_step, int64_t epoch) {
     write_end_of_file_atomically(metrics(), tail.kept, tail.rest);
     return tail.written;
   }
+}
+
+std::vector<job::GapLine> RunFolder::missing_steps(int64_t global_step) const {
+  std::ifstream file(metrics(), std::ios::binary);
+  const job::LineReader reader(metrics().string(), job::Wanted::kNoStepMeasures);
+  int64_t begin = 0;
+  std::vector<int64_t> there;
+  std::string text;
+  for (bool is_first = true; std::getline(file, text); is_first = false) {
+    const auto [state, line] = reader.read(text);
+    piece_is_done();
+    if (state != job::LineState::kWhole) continue;
+    const auto* view = std::get_if<job::ViewLine>(&line);
+    if (view != nullptr && is_first) begin = view->global_step;
+    if (const auto* step = std::get_if<job::StepLine>(&line)) there.push_back(step->global_step);
+    if (const auto* gap = std::get_if<job::GapLine>(&line))
+      for (int64_t step = std::max<int64_t>(1, gap->first); step <= std::min(gap->last, global_step); ++step)
+        there.push_back(step);
+  }
+  return job::gaps_between(begin, global_step, std::move(there));
 }
 
 void RunFolder::write_run_json(job::RunSummary summary) const {

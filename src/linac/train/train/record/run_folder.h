@@ -15,6 +15,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "linac/base/job/job.h"
 #include "linac/base/job/run_record.h"
@@ -55,6 +56,9 @@ class RunFolder {
   /// whoever began there. Another file takes its place, so that who kept the record before and does not know it yet
   /// writes beside it. User error if a newer linac wrote them.
   Written cut_metrics(int64_t global_step, int64_t epoch);
+  /// The steps up to this one of which metrics.jsonl says nothing, neither that they were done nor that their lines are
+  /// lost. Of a branch only those after its begin. Reads all of the file.
+  std::vector<job::GapLine> missing_steps(int64_t global_step) const;
   void write_run_json(job::RunSummary summary) const;
   /// What run.json has; nothing if there is none that can be understood. User error if a newer linac wrote it.
   std::optional<job::RunSummary> summary() const;

@@ -8,6 +8,7 @@
 #include "linac/base/base/atomic_file.h"
 #include "linac/base/base/error.h"
 #include "linac/base/base/temporary_folder.h"
+#include "linac/base/job/step_gaps.h"
 
 namespace linac::train {
 namespace {
@@ -114,6 +115,34 @@ TEST(RunFolder, EndsOfEveryKindAreRead) {
   }
   std::ofstream(run.metrics(), std::ios::trunc).close();
   EXPECT_EQ(run.cut_metrics(5, 0).step, -1) << "an empty one";
+}
+
+TEST(RunFolder, KnowsWhichStepsItsLinesDoNotTellOf) {
+  const TemporaryFolder folder;
+  RunFolder run(folder.path());
+  const auto words = [&](const std::string& lines, int64_t step) {
+    std::ofstream(run.metrics()) << lines;
+    return job::in_words(run.missing_steps(step));
+  };
+  const std::string begin = view_text(0), two = step_text(1) + step_text(2);
+  EXPECT_EQ(words(begin + two, 2), "");
+  EXPECT_EQ(words("", 0), "");
+  EXPECT_EQ(words("", 2), "steps 1 to 2");
+  EXPECT_EQ(words(begin + two, 4), "steps 3 to 4") << "lost at the end";
+  EXPECT_EQ(words(begin + two + "{\"kind\":\"step\",\"gl\x01\n" + step_text(4), 4), "step 3");
+  EXPECT_EQ(words(begin + step_text(2) + step_text(4) + step_text(6) + step_text(8), 8),
+            "step 1, step 3, step 5 and 1 more step");
+  EXPECT_EQ(words(view_text(7) + step_text(8), 8), "") << "a branch";
+  EXPECT_EQ(words(step_text(8), 8), "steps 1 to 7") << "its begin is lost";
+  const std::string told = text_of(job::GapLine{2, 3, 2, 4});
+  EXPECT_EQ(words(begin + step_text(1) + step_text(4) + told, 5), "step 5") << "one that was told before";
+  std::string every_second = begin;
+  for (int64_t step = 2; step <= 1000; step += 2) every_second += step_text(step);
+  std::ofstream(run.metrics()) << every_second;
+  const auto gaps = run.missing_steps(1000);
+  ASSERT_EQ(gaps.size(), job::kGapsMax);
+  EXPECT_EQ(gaps.back().last, 999);
+  EXPECT_EQ(job::in_words(gaps), "step 1, step 3, step 5 and 497 more steps");
 }
 
 // Its lines may lie too far back to be read; run.json is written at each start.

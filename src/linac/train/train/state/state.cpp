@@ -62,6 +62,8 @@ nlohmann::json position_json(const TrainState& state) {
                           {"epoch_sums", to_json(state.epoch_sums)},
                           {"history", history_json(state.history)},
                           {"best", {{"value", state.best_value}, {"epoch", state.best_epoch}}}};
+  if (!state.lineage.id.empty()) position["id"] = state.lineage.id;
+  if (!state.lineage.branch_of.empty()) position["branch_of"] = state.lineage.branch_of;
   if (state.input) {
     position["input"] = {{"seed", state.input->seed},
                          {"epoch", state.input->epoch},
@@ -95,6 +97,7 @@ void set_from(const nlohmann::json& meta, const std::string& where, TrainState& 
     }
     state.best_value = meta.at("best").at("value");
     state.best_epoch = meta.at("best").at("epoch");
+    state.lineage = {meta.value("id", ""), meta.value("branch_of", "")};
   } catch (const nlohmann::json::exception& error) {
     throw data_error(fmt::format(
         "[checkpoint] {}: its metadata cannot be read ({}); was it written by another version?", where, error.what()));

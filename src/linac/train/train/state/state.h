@@ -38,6 +38,12 @@ struct InputPlace {
   std::optional<primaries::TrainedRange> seen = {};  // of the files of all windows so far, where they are showers
 };
 
+/// Whose state it is. Runs whose job computes the same have the same: so have their states, bit by bit.
+struct Lineage {
+  std::string id;         // empty in checkpoints of an older linac
+  std::string branch_of;  // the run whose checkpoint this one began from; empty: none
+};
+
 struct TrainState {
   std::vector<Network> networks;
   int64_t epoch =
@@ -51,6 +57,7 @@ struct TrainState {
   ExchangeState exchange;   // behind the last update
   double best_value = 0;    // of what checkpoint.best_by names
   int64_t best_epoch = -1;  // -1: none yet
+  Lineage lineage;
 };
 
 /// The bytes of a checkpoint (base/weights/tensor_file.h). `extra` is kept under "run".
