@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """What happens when things go wrong: collapse, rollback, a signal, a damaged checkpoint, workers that disagree, foreign launchers."""
 
+import fcntl
 import hmac
 import json
 import os
@@ -85,6 +86,44 @@ def signalled(root: pathlib.Path) -> None:
     runs.run(out, TINY, "--resume", "--workers", "1")
     runs.run(root / "calm", TINY, "--workers", "2")
     check(runs.losses(out) == runs.losses(root / "calm"), "interrupted and resumed: every loss as without the signal")
+
+
+def stopped_at_start(root: pathlib.Path) -> None:
+    """SIGTERM to a worker that waits at its start: for another one, for who packs the data, for one that reads them."""
+    caches = [root / "first-cache", root / "second-cache"]
+    for cache in caches:
+        runs.run(root / cache.name.replace("cache", "run"), {**SHORT, "train.max_steps": 1}, LINAC_CACHE=str(cache))
+    port = free_port()
+
+    def start(rank: int, out: str) -> subprocess.Popen:
+        variables = runs.placed(rank, 2, port, local_rank=rank) | {"LINAC_CACHE": str(caches[rank])}
+        return runs.start(root / out, SHORT, **variables)
+
+    def heeds(process: subprocess.Popen) -> bool:
+        caught = re.search(r"SigCgt:\s*([0-9a-f]+)", pathlib.Path(f"/proc/{process.pid}/status").read_text())
+        return bool(int(caught[1], 16) >> (signal.SIGTERM - 1) & 1)
+
+    def stop(process: subprocess.Popen, what: str) -> None:
+        wait_for(lambda: heeds(process), "a worker begins")
+        time.sleep(0.5)
+        begin = time.monotonic()
+        process.send_signal(signal.SIGTERM)
+        status = process.wait(timeout=60)
+        check(status == 75 and time.monotonic() - begin < 2, f"{what}: SIGTERM ends it at once: exit status {status} after {time.monotonic() - begin:.2f} s")
+
+    for rank in (0, 1):
+        stop(start(rank, f"waits-{rank}"), f"rank {rank} waits for the other one")
+    locks = [open(lock, "ab") for lock in (caches[0] / "tables").glob("*.lock")]
+    for lock in locks:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+    for copy in (caches[0] / "tables").glob("*.pack"):
+        copy.unlink()
+    both = [start(rank, "waits") for rank in (0, 1)]
+    log = root / "waits.log"
+    wait_for(lambda: log.read_text().count("view 1: 2 workers") == 2, "both have met")
+    stop(both[1], "rank 1 waits for rank 0, which has no data yet")
+    stop(both[0], "rank 0 waits for who packs the data")
+    check(locks and log.read_text().count("before the training began") == 2, "and both say so")
 
 
 def damaged(root: pathlib.Path) -> None:
@@ -372,6 +411,7 @@ def main() -> None:
         signalled(root)
         launchers(root)
         files_disagree(root)
+        stopped_at_start(root)
         damaged(root)
         holes(root)
         foreign(root)

@@ -140,7 +140,7 @@ class Trainer {
     }
     record_->take_over(founding, state_, last_step_, best_);
     if (!group_.commit(moment_of(state_))) throw left("the view was left before it began");
-    took_part_ = true;
+    if (!std::exchange(took_part_, true) && options_.on_begin) options_.on_begin();
     loop_.steps->seek(state_);
     const double without_view_s = std::chrono::duration<double>(Clock::now() - left_at_).count();
     record_->view(state_, std::exchange(left_because_, ""), without_view_s);

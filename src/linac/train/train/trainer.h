@@ -5,6 +5,7 @@
 // survivors hold in memory.
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 
 #include "linac/base/job/job.h"
@@ -25,6 +26,7 @@ struct TrainingOptions {
   std::string name = {};                  // what people call the folder: its path, or the URL where it is kept
   bool accept_data = false;               // a state goes on with other files than those it was trained on
   std::string claim = {};                 // the token of the folder's claim, if this or its parent process has it
+  std::function<void()> on_begin = {};    // called once, when it takes part: from here on it looks at signals itself
 };
 
 /// What `train` can know about a job before any step: looks for the device, opens and scans the data, compares shapes

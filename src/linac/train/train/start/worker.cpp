@@ -5,8 +5,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cmath>
+#include <cstring>
 #include <future>
 #include <memory>
 #include <thread>
@@ -51,8 +53,8 @@ Computing computing(const job::Job& job, const comm::Rendezvous& rendezvous) {
 }
 
 // The log lies in the run's folder, whose disk may be what hangs: the launcher is told first, and the log has a moment.
-[[noreturn]] void end_hanging(const Error& error) {
-  constexpr auto kLogTime = std::chrono::seconds(1);
+[[noreturn]] void end_at_once(const Error& error) {
+  constexpr auto kLogTime = std::chrono::milliseconds(500);
   launch::report_worker_error(error);
   auto written = std::make_shared<std::promise<void>>();
   std::thread([text = std::string(error.what()), written] {
@@ -68,6 +70,36 @@ Computing computing(const job::Job& job, const comm::Rendezvous& rendezvous) {
   _exit(static_cast<int>(error.code()));  // what hangs cannot be ended in an orderly way
 }
 
+// Ends a process that is asked to stop before it trains: it may wait for others, for a disk or a library, and has
+// nothing to save.
+class StopAtStart {
+ public:
+  StopAtStart() : thread_([this] { watch(); }) {}
+  ~StopAtStart() {
+    over();
+    thread_.join();
+  }
+  StopAtStart(const StopAtStart&) = delete;
+  StopAtStart& operator=(const StopAtStart&) = delete;
+
+  void over() { is_over_ = true; }
+
+ private:
+  void watch() {
+    constexpr auto kLook = std::chrono::milliseconds(20), kInOrder = std::chrono::milliseconds(200);
+    while (!is_over_ && stop_signal() == 0) std::this_thread::sleep_for(kLook);
+    if (is_over_) return;
+    std::this_thread::sleep_for(kInOrder);
+    if (is_over_.exchange(true)) return;
+    end_at_once({ErrorCode::kPreempted,
+                 fmt::format("[train] stopped by a signal ({}) before the training began; the same command begins anew",
+                             strsignal(stop_signal()))});
+  }
+
+  std::atomic<bool> is_over_ = false;
+  std::thread thread_;
+};
+
 comm::GroupSettings group_settings(const job::Job& job, const Worker& worker) {
   const auto milliseconds = [](double seconds) { return std::chrono::milliseconds(std::llround(1000 * seconds)); };
   return {.stall_timeout = milliseconds(job.distribution.stall_timeout_s),
@@ -77,7 +109,7 @@ comm::GroupSettings group_settings(const job::Job& job, const Worker& worker) {
           .listen = worker.listen,
           .join_addresses = worker.join_addresses,
           .folder = worker.options.folder,
-          .on_hang = end_hanging};
+          .on_hang = end_at_once};
 }
 
 }  // namespace
@@ -85,6 +117,8 @@ comm::GroupSettings group_settings(const job::Job& job, const Worker& worker) {
 void work(Worker worker, trained::CompiledJob whole, const comm::Rendezvous& rendezvous) {
   const job::Job& job = whole.job;
   catch_stop_signals();
+  StopAtStart stop;
+  worker.options.on_begin = [&stop] { stop.over(); };
   worker.options.computing = computing(job, rendezvous);
   if (const auto& devices = worker.options.computing.devices) log::info("[devices] " + devices->describe());
   models::use_threads(job.train.threads);
