@@ -1,11 +1,15 @@
 #include "linac/train/comm/membership/watchdog.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <map>
+#include <sstream>
 #include <utility>
 
 #include "linac/base/base/piece_of_work.h"
+#include "linac/base/base/thread_facts.h"
 
 namespace linac::comm {
 namespace {
@@ -15,6 +19,43 @@ using Clock = std::chrono::steady_clock;
 
 // What the clock takes for one tick at most: the rest, this process was not running.
 constexpr int64_t kMaxTickMs = 500;
+
+// How long threads of this process were ready to run and had no processor (proc(5), schedstat: nanoseconds that a
+// thread ran, and that it waited for that, which the kernel counts once the wait is over).
+class ReadyTime {
+ public:
+  /// The most of any thread since the last look, in ms. Not of the thread that looks.
+  int64_t look() {
+    const auto now = Clock::now();
+    const auto passed = std::chrono::nanoseconds(now - std::exchange(looked_, now)).count();
+    int64_t most = 0;
+    std::map<pid_t, Seen> all;
+    for (const pid_t thread : thread_ids(getpid())) {
+      if (thread == gettid()) continue;
+      const std::string folder = fmt::format("/proc/self/task/{}/", thread), stat = proc_text(folder + "stat");
+      const size_t name_end = stat.rfind(") ");
+      Seen seen{.ready = name_end != std::string::npos && stat[name_end + 2] == 'R'};
+      std::istringstream numbers(proc_text(folder + "schedstat"));
+      if (!(numbers >> seen.ran >> seen.waited)) continue;
+      all[thread] = seen;
+      const auto before = before_.find(thread);
+      if (before == before_.end()) continue;
+      most = std::max(most, seen.waited - before->second.waited);
+      if (seen.ready && before->second.ready) most = std::max(most, passed - (seen.ran - before->second.ran));
+    }
+    before_ = std::move(all);
+    return most / 1'000'000;
+  }
+  void forget() { before_.clear(); }
+
+ private:
+  struct Seen {
+    bool ready = false;
+    int64_t ran = 0, waited = 0;
+  };
+  std::map<pid_t, Seen> before_;
+  Clock::time_point looked_ = Clock::now();
+};
 
 }  // namespace
 
@@ -45,13 +86,31 @@ std::string Watchdog::in_words(const Mark& mark) {
   return mark.number < 0 ? mark.what : fmt::format("{} {}", mark.what, mark.number);
 }
 
+int64_t Watchdog::longest_silence() const {
+  int64_t longest = 0;
+  for (const Mark& mark : marks_)
+    if (mark.watched) longest = std::max(longest, clock_ms_ - mark.since_ms);
+  return longest;
+}
+
 void Watchdog::run() {
   const milliseconds tick(std::clamp<int64_t>(limit_ms_ / 20, 5, 100));
   auto last = Clock::now();
+  ReadyTime ready;
   std::unique_lock lock(mutex_);
   while (!ending_now_.wait_for(lock, tick, [&] { return ending_; })) {
+    int64_t without_processor = 0;
+    if (longest_silence() >= limit_ms_ / 4) {
+      lock.unlock();
+      without_processor = ready.look();
+      lock.lock();
+    } else {
+      ready.forget();
+    }
     const auto now = Clock::now();
-    clock_ms_ += std::clamp<int64_t>(std::chrono::duration_cast<milliseconds>(now - last).count(), 0, kMaxTickMs);
+    const int64_t passed =
+        std::clamp<int64_t>(std::chrono::duration_cast<milliseconds>(now - last).count(), 0, kMaxTickMs);
+    clock_ms_ += std::max(passed - without_processor, (passed + 3) / 4);
     last = now;
     if (const uint64_t pieces = pieces_of_work; std::exchange(pieces_, pieces) != pieces)
       marks_[static_cast<size_t>(Post::kTraining)].since_ms = clock_ms_;

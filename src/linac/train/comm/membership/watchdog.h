@@ -3,7 +3,8 @@
 // lock that others hold while they wait for a disk or a network, so it notices also when these never answer.
 //
 // Its clock counts only the time in which this process runs: after a halt (SIGSTOP, a suspended batch job) nothing has
-// hung. Thread-safe.
+// hung. On a busy host it goes slower, by the time in which a thread of the process was ready and had no processor, but
+// never slower than at a quarter: who waits for a thread that computes in vain is found out as well. Thread-safe.
 
 #include <array>
 #include <chrono>
@@ -53,6 +54,7 @@ class Watchdog {
   };
 
   void run();
+  int64_t longest_silence() const;
   static std::string in_words(const Mark& mark);
 
   const int64_t limit_ms_;

@@ -1,6 +1,7 @@
 #include "linac/train/comm/membership/watchdog.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 
 #include <atomic>
 #include <future>
@@ -64,6 +65,34 @@ TEST(Watchdog, PiecesOfWorkAreProgressOfTheTraining) {
   }
   ASSERT_EQ(verdict.wait_for(10s), std::future_status::ready);
   EXPECT_LT(verdict.get(), 0.6);
+}
+
+// The training computes, and another program has its processor.
+TEST(Watchdog, AThreadWithoutAProcessorDoesNotHang) {
+  std::atomic<bool> over = false;
+  const auto compute = [&, here = sched_getcpu()](int policy) {
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(here, &one);
+    const sched_param none{};
+    EXPECT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+    EXPECT_EQ(sched_setscheduler(0, policy, &none), 0);
+    while (!over) {
+    }
+  };
+  std::thread other(compute, SCHED_OTHER), training(compute, SCHED_IDLE);
+  std::promise<double> said;
+  auto verdict = said.get_future();
+  const auto begin = std::chrono::steady_clock::now();
+  Watchdog watchdog(200ms, [&](const std::string&, double) {
+    said.set_value(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+  });
+  watchdog.mark(Post::kTraining, "step", 0, true);
+  ASSERT_EQ(verdict.wait_for(10s), std::future_status::ready) << "it computes in vain";
+  over = true;
+  other.join();
+  training.join();
+  EXPECT_GT(verdict.get(), 0.4);
 }
 
 }  // namespace
