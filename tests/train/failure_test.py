@@ -178,6 +178,19 @@ def foreign(root: pathlib.Path) -> None:
     runs.run(mine, {**SHORT, "train.seed": 1}, "--resume", status=2)
 
 
+def damaged_copy(root: pathlib.Path) -> None:
+    """The values of the packed copies in the cache are damaged: they are packed anew."""
+    cache = {"LINAC_CACHE": str(root / "cache")}
+    runs.run(root / "packed", SHORT, **cache)
+    copies = [*(root / "cache" / "tables").glob("*.pack")]
+    for copy in copies:
+        content = copy.read_bytes()
+        copy.write_bytes(bytes(byte ^ 1 for byte in content[: len(content) // 4]) + content[len(content) // 4:])
+    text = runs.run(root / "repacked", SHORT, "--workers", "2", **cache)
+    check(copies and "is damaged at event" in text and "made anew" in text, "damaged packed copies are told and made anew")
+    check(runs.losses(root / "repacked") == runs.losses(root / "packed"), "and every loss is as with whole ones")
+
+
 OTHER_BITS = {"ATEN_CPU_CAPABILITY": "default", "ONEDNN_MAX_CPU_ISA": "SSE41"}  # as of an old processor
 
 
@@ -413,6 +426,7 @@ def main() -> None:
         files_disagree(root)
         stopped_at_start(root)
         damaged(root)
+        damaged_copy(root)
         holes(root)
         foreign(root)
         lost_worker(root)

@@ -30,7 +30,7 @@ std::filesystem::path packed_path_of(const json& key) {
   return storage::cache_folder() / "tables" / (storage::content_hash(without_version(key).dump()) + ".pack");
 }
 
-std::span<const std::byte> map_file(const std::filesystem::path& path) {
+std::span<const std::byte> map_file(const std::filesystem::path& path, uint64_t& number) {
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) return {};
   struct stat status {};
@@ -38,6 +38,7 @@ std::span<const std::byte> map_file(const std::filesystem::path& path) {
   if (::fstat(descriptor, &status) == 0 && status.st_size > 0)
     memory = ::mmap(nullptr, static_cast<size_t>(status.st_size), PROT_READ, MAP_SHARED, descriptor, 0);
   ::close(descriptor);
+  number = status.st_ino;
   if (memory == MAP_FAILED) return {};
   return {static_cast<const std::byte*>(memory), static_cast<size_t>(status.st_size)};
 }
@@ -99,7 +100,7 @@ bool PackedTable::map_index(const json& key, Match match) {
 std::shared_ptr<PackedTable> PackedTable::map(const std::filesystem::path& packed, const json& key,
                                               const std::string& url, Match match) {
   const std::shared_ptr<PackedTable> table(new PackedTable);
-  table->mapped_ = map_file(packed);
+  table->mapped_ = map_file(packed, table->file_number_);
   if (table->mapped_.empty() || !table->map_index(key, match)) return nullptr;
   table->packed_path_ = packed;
   table->file_.url = url;
@@ -108,6 +109,13 @@ std::shared_ptr<PackedTable> PackedTable::map(const std::filesystem::path& packe
 
 std::shared_ptr<const PackedTable> PackedTable::open(const std::string& url, const std::vector<WantedColumn>& columns,
                                                      const Transform& transform) {
+  const std::shared_ptr<PackedTable> table = open_once(url, columns, transform);
+  table->open_again_ = [=] { return open_once(url, columns, transform); };
+  return table;
+}
+
+std::shared_ptr<PackedTable> PackedTable::open_once(const std::string& url, const std::vector<WantedColumn>& columns,
+                                                    const Transform& transform) {
   try {
     return of_source(storage::Source::open(url), columns, transform);
   } catch (const storage::Unreachable&) {
@@ -124,9 +132,9 @@ std::shared_ptr<const PackedTable> PackedTable::open(const std::string& url, con
   }
 }
 
-std::shared_ptr<const PackedTable> PackedTable::of_source(const std::shared_ptr<const storage::Source>& source,
-                                                          const std::vector<WantedColumn>& columns,
-                                                          const Transform& transform) {
+std::shared_ptr<PackedTable> PackedTable::of_source(const std::shared_ptr<const storage::Source>& source,
+                                                    const std::vector<WantedColumn>& columns,
+                                                    const Transform& transform) {
   const json key = pack_key(*source, columns, transform);
   const std::filesystem::path packed = packed_path_of(key);
   storage::use_cached(packed);
@@ -185,14 +193,25 @@ void PackedTable::expect_values(int64_t event) const {
 
 std::span<const float> PackedTable::values(int64_t event) const {
   LINAC_CHECK(event >= 0 && event < events());
+  if (const PackedTable* const table = remade_.get()) return table->values(event);
   const PackEntry place = entry(event);
   const std::span<const float> values = values_.subspan(place.first, place.values);
   if (storage::checksum(std::as_bytes(values)) == place.hash) return values;
-  ::unlink(packed_path_.c_str());
-  throw environment_error(
-      fmt::format("[data] {}: its packed copy {} is damaged at event {} (a failing disk?); it has "
-                  "been removed: start again, or set LINAC_CACHE to another folder",
-                  file_.url, packed_path_.string(), event));
+  return remade_.get_or_make([&] { return anew(event); }).values(event);
+}
+
+std::shared_ptr<const PackedTable> PackedTable::anew(int64_t event) const {
+  const std::string what =
+      fmt::format("[data] {}: its packed copy {} is damaged at event {}", file_.url, packed_path_.string(), event);
+  // Unless another process has done so.
+  struct stat there {};
+  if (::stat(packed_path_.c_str(), &there) == 0 && there.st_ino == file_number_) ::unlink(packed_path_.c_str());
+  if (!open_again_)
+    throw environment_error(what + " again (a failing disk?); set LINAC_CACHE to a folder on another one");
+  log::warn(what + " (a failing disk?); it is made anew");
+  const std::shared_ptr<const PackedTable> table = open_again_();
+  if (table->file_.fingerprint != file_.fingerprint || table->events() != events()) refuse_changed();
+  return table;
 }
 
 void PackedTable::let_pages_go() const {
@@ -204,7 +223,10 @@ void PackedTable::let_pages_go() const {
 void PackedTable::check_unchanged() const {
   if (!path_) return;
   const std::scoped_lock lock(state_mutex_);
-  if (storage::is_still(*path_, file_.fingerprint, state_)) return;
+  if (!storage::is_still(*path_, file_.fingerprint, state_)) refuse_changed();
+}
+
+void PackedTable::refuse_changed() const {
   throw data_error(fmt::format(
       "[data] {}: the file has changed since it was opened; leave the files alone while they are used, then "
       "start again",

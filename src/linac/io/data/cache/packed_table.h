@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <nlohmann/json_fwd.hpp>
@@ -17,6 +18,7 @@
 #include <vector>
 
 #include "linac/io/data/cache/pack_file.h"
+#include "linac/io/data/cache/remade.h"
 #include "linac/io/data/column_facts.h"
 #include "linac/io/data/event_table.h"
 #include "linac/io/data/formats/table_reader.h"
@@ -52,8 +54,9 @@ class PackedTable {
   std::span<const uint32_t> rows(int64_t event) const {
     return {reinterpret_cast<const uint32_t*>(entry_at(event) + kPackRowsOffset), stored_.size()};
   }
-  /// Values of the event's columns, one column after the other. Environment error when they are not those that were
-  /// written (a failing disk): the packed file is removed then, so the next start makes it again.
+  /// Values of the event's columns, one column after the other. When they are not those that were written (a failing
+  /// disk) the file is packed anew, which is told: errors as open(), and data error if the original is another one by
+  /// now. Environment error when they are damaged again.
   std::span<const float> values(int64_t event) const;
 
   /// Hints for the processor, long before values() of the event, which lies anywhere: first where it lies, then itself.
@@ -77,9 +80,13 @@ class PackedTable {
   PackEntry entry(int64_t event) const;
   /// XXH3 of the hashes of all events, hexadecimal.
   std::string hash_of_hashes() const;
-  static std::shared_ptr<const PackedTable> of_source(const std::shared_ptr<const storage::Source>& source,
-                                                      const std::vector<WantedColumn>& columns,
-                                                      const Transform& transform);
+  static std::shared_ptr<PackedTable> open_once(const std::string& url, const std::vector<WantedColumn>& columns,
+                                                const Transform& transform);
+  static std::shared_ptr<PackedTable> of_source(const std::shared_ptr<const storage::Source>& source,
+                                                const std::vector<WantedColumn>& columns, const Transform& transform);
+
+  std::shared_ptr<const PackedTable> anew(int64_t event) const;
+  [[noreturn]] void refuse_changed() const;
 
   std::optional<std::filesystem::path> path_;  // of the original, if it is a file of this host
   bool is_fetched_ = false;                    // to there, from another one: the cache may let it go after this table
@@ -94,6 +101,9 @@ class PackedTable {
   std::span<const float> values_;
   std::span<const std::byte> index_;  // an entry (pack_file.h) an event
   size_t entry_bytes_ = 0;
+  uint64_t file_number_ = 0;                                        // of the packed file
+  std::function<std::shared_ptr<const PackedTable>()> open_again_;  // null: this one is made anew
+  mutable Remade<PackedTable> remade_;
 };
 
 }  // namespace linac::data
