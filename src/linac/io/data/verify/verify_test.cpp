@@ -3,6 +3,7 @@
 #include <arrow/io/file.h>
 #include <gtest/gtest.h>
 #include <parquet/arrow/writer.h>
+#include <parquet/encryption/encryption.h>
 #include <zlib.h>
 
 #include <csignal>
@@ -57,7 +58,7 @@ class Verify : public DataTest {
     return verify_files({path("file")}, {}).front();
   }
 
-  std::string parquet(bool checksums) const {
+  std::string parquet(bool checksums, bool y_is_encrypted = false) const {
     arrow::FloatBuilder x, y;
     for (int i = 0; i < 3000; ++i) EXPECT_TRUE(x.Append(static_cast<float>(i)).ok() && y.Append(1.5F * i).ok());
     const auto table =
@@ -66,6 +67,14 @@ class Verify : public DataTest {
     parquet::WriterProperties::Builder properties;
     properties.disable_dictionary()->compression(parquet::Compression::UNCOMPRESSED);
     if (checksums) properties.enable_page_checksum();
+    if (y_is_encrypted) {
+      const auto key = [] { return arrow::util::SecureString(std::string("0123456789abcdef")); };
+      parquet::ColumnEncryptionProperties::Builder column;
+      column.key(key());
+      parquet::FileEncryptionProperties::Builder file(key());
+      file.set_plaintext_footer()->encrypted_columns({{"y", column.build()}});
+      properties.encryption(file.build());
+    }
     const auto file = arrow::io::FileOutputStream::Open(path("made")).ValueOrDie();
     EXPECT_TRUE(parquet::arrow::WriteTable(*table, arrow::default_memory_pool(), file, 1000, properties.build()).ok());
     EXPECT_TRUE(file->Close().ok());
@@ -159,6 +168,11 @@ TEST_F(Verify, PagesOfParquetAreNamedByColumnAndRowGroup) {
   EXPECT_TRUE(contains(found.damages[1].where, "column 'y', row group 2")) << found.damages[1].where;
   EXPECT_TRUE(contains(found.damages[0].what, "CRC")) << found.damages[0].what;
   EXPECT_EQ(of(bytes.substr(0, bytes.size() / 2)).result, VerifyResult::kDamaged);
+
+  const VerifiedFile in_part = of(parquet(true, true));
+  ASSERT_EQ(in_part.damages_in_all, 3);
+  EXPECT_TRUE(contains(in_part.damages[0].where, "column 'y', row group 0, events 0 to 999"));
+  EXPECT_TRUE(contains(in_part.damages[0].what, "is encrypted")) << in_part.damages[0].what;
 
   const VerifiedFile without = of(altered(parquet(false), 5000));
   EXPECT_EQ(without.result, VerifyResult::kSound) << "nothing tells a wrong number from another one";

@@ -18,11 +18,12 @@ int64_t number_of(const std::string& text) {
   return number;
 }
 
-// An answer to HEAD has no body that says why: the same question once more, for that.
+// An answer to HEAD has no body that says why: the same question once more, for that. Some servers then give another
+// status: of a key that they do not know first 404, as of no object.
 Answer explained(Session& session, const Address& address, Answer head) {
   if (head.http.status < 300 || head.http.status >= 500) return head;
   Answer answer = session.attempt({.address = address, .headers = {"Range: bytes=0-0"}});
-  return answer.http.status == head.http.status ? answer : head;
+  return answer.http.status == head.http.status || !answer.error.code.empty() ? answer : head;
 }
 
 // The object, and not the one that was looked at. One that has no ETag has a date.

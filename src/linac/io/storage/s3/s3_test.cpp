@@ -268,6 +268,16 @@ TEST(S3Faults, OtherBytesThanAskedForAreRefused) {
   }
 }
 
+TEST(S3Faults, AnUnknownKeyIsNoMissingObject) {
+  Server server([&](const std::string& text) {
+    return text.starts_with("HEAD") ? reply("404 Not Found", "", "")
+                                    : reply("403 Forbidden", "", "<Error><Code>InvalidAccessKeyId</Code></Error>");
+  });
+  Session session(access_to(server), kShort);
+  const std::string message = message_of(ErrorCode::kEnvironment, [&] { look(session, kAddress); });
+  EXPECT_NE(message.find("AWS_ACCESS_KEY_ID"), std::string::npos) << message;
+}
+
 TEST(S3Faults, RefusalsSayWhatToDo) {
   struct Case {
     const char *status, *code, *headers, *word;
