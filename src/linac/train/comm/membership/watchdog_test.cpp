@@ -88,7 +88,7 @@ TEST(Watchdog, AThreadWithoutAProcessorDoesNotHang) {
     said.set_value(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
   });
   watchdog.mark(Post::kTraining, "step", 0, true);
-  ASSERT_EQ(verdict.wait_for(10s), std::future_status::ready) << "it computes in vain";
+  ASSERT_EQ(verdict.wait_for(30s), std::future_status::ready) << "it computes in vain";
   over = true;
   other.join();
   training.join();
