@@ -40,7 +40,7 @@ def compile_to(path: pathlib.Path, source: pathlib.Path) -> None:
 
 def link(program: pathlib.Path, objects: list[pathlib.Path], build: pathlib.Path) -> None:
     base = build / "src/linac/base/base/liblinac_base.a"
-    subprocess.run([CXX, "-o", program, *objects, base, "-lgtest", "-lgtest_main", "-lspdlog", "-lfmt", "-lyaml-cpp", "-lpthread"], check=True)
+    subprocess.run([CXX, "-o", program, *objects, base, "-lgtest", "-lgtest_main", "-lspdlog", "-lfmt", "-lyaml-cpp", "-lz", "-lpthread"], check=True)
 
 
 def violation(program: pathlib.Path, schedules: int) -> str:

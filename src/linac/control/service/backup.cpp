@@ -10,11 +10,15 @@
 #include "linac/base/base/atomic_file.h"
 #include "linac/base/base/clock.h"
 #include "linac/base/base/error.h"
+#include "linac/base/base/log.h"
 #include "linac/base/base/progress.h"
 #include "linac/base/base/safe_path.h"
+#include "linac/base/base/utf8.h"
 #include "linac/base/base/version.h"
 #include "linac/control/catalog/copy_catalog.h"
 #include "linac/control/catalog/database.h"
+#include "linac/control/catalog/integrity.h"
+#include "linac/control/catalog/users.h"
 #include "linac/control/execution/record/run_places.h"
 #include "linac/control/launch/attempt_folder.h"
 #include "linac/control/service/data_folder.h"
@@ -97,6 +101,17 @@ bool has_something(const fs::path& folder) {
   return fs::exists(folder) && (!fs::is_directory(folder) || !fs::is_empty(folder));
 }
 
+/// Who may read the data folder may have all of it: at least it is told.
+void put_into_audit(const std::string& url, const fs::path& to) {
+  try {
+    catalog::change_beside_service(url, [&](catalog::Database& database) {
+      catalog::audit(database, {now_ms(), "", "backup", printable(fs::absolute(to).string()), "this host"});
+    });
+  } catch (const std::exception& error) {
+    log::warn(fmt::format("[backup] it is not in the audit log ({})", error.what()));
+  }
+}
+
 }  // namespace
 
 BackupSummary back_up(const fs::path& data, const std::string& database, const fs::path& to) {
@@ -118,6 +133,7 @@ BackupSummary back_up(const fs::path& data, const std::string& database, const f
                                               {"bytes", summary.bytes}}
                                              .dump(2));
   fs::rename(part, to);
+  put_into_audit(catalog_url(data, database), to);
   return summary;
 }
 

@@ -16,6 +16,7 @@
 #include "linac/control/catalog/curves.h"
 #include "linac/control/catalog/metrics.h"
 #include "linac/control/catalog/runs.h"
+#include "linac/control/catalog/users.h"
 #include "linac/control/service/data_folder.h"
 
 namespace linac::service {
@@ -59,6 +60,9 @@ TEST_F(BackupTest, WhatIsRestoredIsWhatWasThere) {
   EXPECT_EQ(made.runs, 1);
   EXPECT_EQ(made.files, 2);
   EXPECT_EQ(made.bytes, 100002);
+  catalog::Catalog books(catalog_url(data_, ""));
+  const auto audited = books.read_as([](catalog::Database& db) { return catalog::audited(db, 1); });
+  EXPECT_EQ(audited.at(0).action, "backup");
   const BackupSummary back = restore(backup_, other_, "");
   EXPECT_EQ(back.rows, made.rows);
   EXPECT_EQ(back.files, 2);
