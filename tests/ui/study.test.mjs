@@ -62,7 +62,9 @@ describe("a study", { skip: available ? false : "no Chromium (apt-get install ch
     await go(page, "#/studies/two");
     const { front } = await service.get("/api/v1/studies/two");
     await page.waitForSelector(`text=Those that no other one beats: ${front.length} of 20`);
-    assert.equal(await page.locator("svg[aria-label='b over a, 20 trials'] a[aria-label*='on the front']").count(), front.length);
+    const onFront = page.locator("svg[aria-label='b over a, 20 trials'] a[aria-label*='on the front']");
+    await onFront.first().waitFor();
+    assert.equal(await onFront.count(), front.length);
     await go(page, "#/studies/none");
     await page.waitForSelector("text=no study 'none'");
     await page.context().close();

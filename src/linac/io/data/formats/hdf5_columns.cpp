@@ -117,6 +117,12 @@ Hdf5Column not_opened(const std::string& name, const std::string& path) {
           .refused = fmt::format("cannot be opened: {}", hdf5::last_error())};
 }
 
+/// Whether it has the numbers of rows of a data set that has lists (hdf5_lists.h).
+bool counts_rows(hid_t file, const std::string& path) {
+  const std::string beginning = std::string(kEventRows) + "/";
+  return path.starts_with(beginning) && is_there(file, path.substr(beginning.size()));
+}
+
 std::vector<Hdf5Column> columns_of_set(hid_t file, const std::string& path) {
   std::vector<Hdf5Column> columns;
   const Handle set(H5Dopen2(file, path.c_str(), H5P_DEFAULT), H5Dclose);
@@ -167,7 +173,6 @@ class Walk {
     H5Literate(group, H5_INDEX_NAME, H5_ITER_NATIVE, nullptr, add_link, &links);
     for (const Link& link : links) {
       if (columns_.size() >= kColumnsMax) return;
-      if (path.empty() && link.name == kEventRows) continue;
       const Handle object(H5Oopen(group, link.name.c_str(), H5P_DEFAULT), H5Oclose);
       if (!object) {
         columns_.push_back(not_opened(path + link.name, path + link.name));
@@ -175,7 +180,8 @@ class Walk {
       }
       const H5I_type_t kind = H5Iget_type(object.get());
       if (kind == H5I_DATASET) {
-        std::ranges::move(columns_of_set(file_, path + link.name), std::back_inserter(columns_));
+        if (!counts_rows(file_, path + link.name))
+          std::ranges::move(columns_of_set(file_, path + link.name), std::back_inserter(columns_));
       } else if (kind == H5I_GROUP && link.is_hard && depth < kDepthMax && !link.name.starts_with(kIndices) &&
                  is_new(object.get())) {
         visit(object.get(), path + link.name + "/", depth + 1);

@@ -210,6 +210,18 @@ TEST_F(Hdf5Test, SaysWhatIsNotRead) {
     EXPECT_TRUE(contains(refusal(name), "no data set")) << name;
 }
 
+// The name under which linac keeps the numbers of rows of lists (hdf5_lists.h) may be a column's of another program.
+TEST_F(Hdf5Test, WhatCountsNoRowsIsAColumn) {
+  const std::vector<double> values = {1, 2, 3, 4, 5};
+  for (const std::string name : {"event_rows", "event_rows/alone"}) {
+    {
+      const Handle file(H5Fcreate(path("e.h5").c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT), H5Fclose);
+      write(file.get(), name, H5T_NATIVE_DOUBLE, {kJets}, values.data());
+    }
+    EXPECT_EQ(contents_of_table(storage::Source::open(path("e.h5"))).names, std::vector<std::string>{name});
+  }
+}
+
 // HDF5 1.12 and later write some types in a version of their own, and links may lead nowhere.
 TEST_F(Hdf5Test, NamesWhatCannotBeOpened) {
   {
