@@ -244,7 +244,7 @@ def test_refused(_) -> None:
             assert word in here.submit(f"bad-{i}", text, status=2), word
             answer = call(here.service, "POST", f"{STUDIES}/bad-{i}/submit", {"study": text}, here.people.ann)
             assert answer.status == 400 and word.encode() in answer.body, (word, answer.status, answer.body)
-        only_there = {"no such file": good_text.replace("topology-train", "none"), "could never start": (good_text, "--cores", "3"),
+        only_there = {"no file that this job may read": good_text.replace("topology-train", "none"), "could never start": (good_text, "--cores", "3"),
                       "is no place for jobs of yours": (good_text, "--on", "nowhere")}
         for word, text in only_there.items():
             text, *words = (text,) if isinstance(text, str) else text

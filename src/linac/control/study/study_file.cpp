@@ -233,7 +233,8 @@ std::string Study::to_yaml() const {
   }
   own["search"] = search;
   if (own["objective"].size() == 1) own["objective"] = YAML::Clone(own["objective"][0]);
-  return job + (job.empty() || job.back() == '\n' ? "" : "\n") + YAML::Dump(own) + "\n";
+  const std::string alone = job.empty() ? "" : job_in(job, "the study's job");  // a resolved one has a budget, too
+  return alone + (alone.empty() || alone.back() == '\n' ? "" : "\n") + YAML::Dump(own) + "\n";
 }
 
 std::vector<std::string> settings_of(const tune::Space& space, const tune::Point& point) {

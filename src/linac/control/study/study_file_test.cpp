@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "linac/base/base/test_errors.h"
+#include "linac/base/job/job.h"
 
 namespace linac::study {
 namespace {
@@ -29,6 +30,17 @@ TEST(StudyFile, BudgetAndParallelAreNoPartOfItsIdentity) {
   EXPECT_EQ(parsed(text).identity(), parsed(text + "budget: {trials: 99}\nparallel: 3\n").identity());
   EXPECT_NE(parsed(text).identity(), parsed(text + "seed: 2\n").identity());
   EXPECT_NE(parsed(text).identity(), parsed(text + "sampler: {name: random}\n").identity());
+}
+
+// Both have a budget; the file's is the study's.
+TEST(StudyFile, AResolvedJobDoesNotBringItsBudget) {
+  Study study = parsed(
+      "search:\n  train.seed: {kind: integer, low: 1, high: 4}\nobjective: {metric: loss}\ndata: {train: "
+      "[\"s3://b/a.h5\"]}\n");
+  study.job = job::to_yaml(job::parse_job(study.job, "the job", {"budget.steps=3"}));
+  const Study again = parsed(study.to_yaml());
+  EXPECT_EQ(again.settings.budget.trials, BudgetSettings().trials);
+  EXPECT_EQ(job::parse_job(again.job, "the job", {}).budget.steps, 0);
 }
 
 // The job's part keeps its lines, so that its errors name the right ones.
