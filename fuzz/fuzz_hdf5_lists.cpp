@@ -57,9 +57,8 @@ class File {
     }
     bytes_.resize(static_cast<size_t>(lseek(descriptor_, 0, SEEK_END)));
     LINAC_CHECK(pread(descriptor_, bytes_.data(), bytes_.size(), 0) == static_cast<ssize_t>(bytes_.size()));
-    const auto heap = std::ranges::search(bytes_, std::string_view("GCOL"));
-    LINAC_CHECK(!heap.empty());
-    const auto at = static_cast<size_t>(heap.begin() - bytes_.begin());
+    const size_t at = bytes_.find("GCOL");
+    LINAC_CHECK(at != std::string::npos);
     parts_.emplace_back(at, std::min(kHeapBytes, bytes_.size() - at));
   }
 
