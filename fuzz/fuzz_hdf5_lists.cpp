@@ -10,7 +10,6 @@
 #include <numeric>
 #include <span>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 

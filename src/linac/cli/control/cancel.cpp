@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 
+#include "linac/base/base/text_table.h"
 #include "linac/cli/common/service_options.h"
 #include "linac/cli/control/launched.h"
 #include "linac/cli/control/verbs.h"

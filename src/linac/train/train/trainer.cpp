@@ -287,21 +287,16 @@ class Trainer {
 
   void after_step() {
     record_->check();
-    if (stop_requested_) {
-      save();
-      record_->wait();
-      group_.barrier();
-      throw Error(ErrorCode::kPreempted,
-                  fmt::format("[train] stopped by a signal after step {} (checkpoint saved); go on with: linac train "
-                              "... --out {} --resume",
-                              state_.global_step, options_.name));
-    }
-    if (enough_) {
+    if (stop_requested_ || enough_) {
       save();
       if (budget_) budget_->save();
       record_->wait();
       group_.barrier();
-      throw budget_error(used_up_, state_.global_step, options_.name);
+      if (enough_ && !stop_requested_) throw budget_error(used_up_, state_.global_step, options_.name);
+      throw Error(ErrorCode::kPreempted,
+                  fmt::format("[train] stopped by a signal after step {} (checkpoint saved); go on with: linac train "
+                              "... --out {} --resume",
+                              state_.global_step, options_.name));
     }
     const bool by_steps = job_.checkpoint.every_steps > 0 && state_.global_step % job_.checkpoint.every_steps == 0;
     if (by_steps) keep_good();

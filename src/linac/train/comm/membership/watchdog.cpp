@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "linac/base/base/piece_of_work.h"
+#include "linac/base/base/process_key.h"
 #include "linac/base/base/thread_facts.h"
 
 namespace linac::comm {
@@ -32,10 +33,9 @@ class ReadyTime {
     std::map<pid_t, Seen> all;
     for (const pid_t thread : thread_ids(getpid())) {
       if (thread == gettid()) continue;
-      const std::string folder = fmt::format("/proc/self/task/{}/", thread), stat = proc_text(folder + "stat");
-      const size_t name_end = stat.rfind(") ");
-      Seen seen{.ready = name_end != std::string::npos && stat[name_end + 2] == 'R'};
-      std::istringstream numbers(proc_text(folder + "schedstat"));
+      const auto stat = process_stat(thread);
+      Seen seen{.ready = stat && stat->state == 'R'};
+      std::istringstream numbers(proc_text(fmt::format("/proc/self/task/{}/schedstat", thread)));
       if (!(numbers >> seen.ran >> seen.waited)) continue;
       all[thread] = seen;
       const auto before = before_.find(thread);
