@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The sum over workers on several hosts (network namespaces), `linac bench exchange`, beside what the model of src/linac/train/plan/scaling.h
+"""The sum over workers on several hosts (network namespaces), `linac bench exchange`, beside what the model of src/linac/base/plan/scaling.h
 says of the same link: no computing, so nothing but the exchange is measured.
 
   bench/exchange.py [--hosts 2,3,4,8] [--rates 1gbit,100mbit] [--delays 0,1]     root, for namespaces; writes bench/results/DATE-exchange.md

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Weak scaling of a job on this machine, and what the model of src/linac/train/plan/scaling.h predicts for many hosts, by `linac bench scaling`.
+"""Weak scaling of a job on this machine, and what the model of src/linac/base/plan/scaling.h predicts for many hosts, by `linac bench scaling`.
 
   bench/scaling.py [--job examples/3dgan-from-nothing.yaml] [--workers 1,2,4] [--rounds 3] [--steps 6]       writes bench/results/DATE-scaling.md
 

@@ -51,6 +51,7 @@ Job without_free_settings(Job job) {
   job.train.max_steps = 0;
   job.checkpoint = {};
   job.budget = {};
+  job.plan = {};
   job.distribution = {};
   job.secrets.clear();
   forget_cached_file(job.model);

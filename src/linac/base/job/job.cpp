@@ -177,6 +177,18 @@ void validate_budget(const Budget& budget, const std::string& where) {
        "budget.co2_kg is counted by budget.co2_g_per_kwh, of the place where it runs; set it");
 }
 
+void validate_plan(const Planned& plan, const std::string& where) {
+  const std::pair<const char*, const std::vector<double>&> intervals[] = {
+      {"start_s", plan.start_s}, {"step_s", plan.step_s}, {"hours", plan.hours},
+      {"money", plan.money},     {"kwh", plan.kwh},       {"co2_kg", plan.co2_kg}};
+  for (const auto& [key, interval] : intervals) {
+    const bool good = interval.empty() || (interval.size() == 3 && 0 <= interval[0] && interval[0] <= interval[1] &&
+                                           interval[1] <= interval[2] && std::isfinite(interval[2]));
+    need(good, where,
+         fmt::format("plan.{} is [low, middle, high], rising from 0 on; `linac plan --write` writes it", key));
+  }
+}
+
 void validate_secrets(const std::vector<std::string>& names, const std::string& where) {
   need(names.size() <= kSecretsMax, where,
        fmt::format("secrets has {} names; {} are the most", names.size(), kSecretsMax));
@@ -210,6 +222,7 @@ void validate(const Job& job, const std::string& where) {
   need(job.validate.every_epochs >= 0, where, "validate.every_epochs must not be negative");
   need(job.validate.events >= 1, where, "validate.events must be at least 1");
   validate_budget(job.budget, where);
+  validate_plan(job.plan, where);
   need(job.workers >= 1, where, "workers must be at least 1");
   need(job.distribution.workers_min >= 1 && job.distribution.workers_min <= job.train.replicas, where,
        "distribution.workers_min must be from 1 to train.replicas");

@@ -429,6 +429,26 @@ struct Budget {
   }
 };
 
+/// What was expected of the run before it began: each list is low, middle and high, and four runs of five should be
+/// between the first and the last. Nothing follows from it; `linac report` and `linac plan calibration` compare.
+struct Planned {
+  std::string on;
+  std::vector<double> start_s, step_s, hours, money, kwh, co2_kg;
+
+  bool any() const { return !on.empty(); }
+
+  template <class V>
+  void fields(V& v) {
+    v("on", on, "the machines that it was planned for, as `linac plan --write` names them");
+    v("start_s", start_s, "[low, middle, high] of an interval of 80 %: seconds from the start to the first step");
+    v("step_s", step_s, "likewise: seconds a step");
+    v("hours", hours, "likewise: of the whole run");
+    v("money", money, "likewise: in US dollars");
+    v("kwh", kwh, "likewise: of energy");
+    v("co2_kg", co2_kg, "likewise: kg of carbon dioxide");
+  }
+};
+
 struct Job {
   std::string name = "run";
   Model model;
@@ -437,6 +457,7 @@ struct Job {
   Validate validate;
   Checkpoint checkpoint;
   Budget budget;
+  Planned plan;
   int workers = 1;
   Distribution distribution;
   std::vector<std::string> secrets;
@@ -450,6 +471,7 @@ struct Job {
     v("validate", validate, "");
     v("checkpoint", checkpoint, "");
     v("budget", budget, "");
+    v("plan", plan, "");
     v("workers", workers, "local worker processes; never changes the result");
     v("distribution", distribution, "");
     v("secrets", secrets,

@@ -15,7 +15,7 @@
 #include "linac/train/comm/group.h"
 #include "linac/train/comm/meeting/rendezvous.h"
 #include "linac/train/comm/replica_sum.h"
-#include "linac/train/plan/scaling.h"
+#include "linac/base/plan/scaling.h"
 
 namespace linac::cli {
 namespace {

@@ -17,7 +17,7 @@
 #include "linac/cli/compute/scaling_plan.h"
 #include "linac/cli/compute/scaling_runs.h"
 #include "linac/io/storage/output.h"
-#include "linac/train/plan/scaling.h"
+#include "linac/base/plan/scaling.h"
 
 namespace linac::cli {
 namespace {

@@ -41,31 +41,56 @@ int replicas_at_once(const job::Job& job) {
   return std::clamp(cores / job.train.threads, 1, job.train.replicas);
 }
 
-}  // namespace
-
-plan::Step planned_step(const std::string& file, std::vector<std::string> overrides, int replicas, double step_s) {
-  const trained::CompiledJob whole = job_of_a_host(file, std::move(overrides), replicas);
-  const job::Job& job = whole.job;
-  const auto group = comm::make_lone_group();
+// A job with its loop, and its state before the first step.
+struct OpenJob {
+  explicit OpenJob(trained::CompiledJob compiled)
+      : whole(std::move(compiled)), loop(train::make_loop(whole.job, *group, 1, clock, whole.file.get())) {}
+  trained::CompiledJob whole;
+  std::unique_ptr<comm::Group> group = comm::make_lone_group();
   train::PhaseClock clock;
-  const auto loop = train::make_loop(job, *group, 1, clock, whole.file.get());
-  const train::TrainState state = loop.steps->initial_state();
-  const auto graphs = loop.steps->graphs();
-  const auto updates = loop.steps->updates(state, replicas);
-  const int at_once = replicas_at_once(job), waves = (replicas + at_once - 1) / at_once;
+  train::Loop loop;
+};
+
+std::vector<plan::Update> updates_of(const OpenJob& open, double step_s) {
+  const job::Job& job = open.whole.job;
+  const train::TrainState state = open.loop.steps->initial_state();
+  const auto graphs = open.loop.steps->graphs();
+  const auto updates = open.loop.steps->updates(state, job.train.replicas);
+  const int at_once = replicas_at_once(job), waves = (job.train.replicas + at_once - 1) / at_once;
   // Each takes as long as any other.
   const double all_s = step_s / static_cast<double>(updates.size()), update_s = all_s / waves;
-  plan::Step step{.compute_s = step_s, .replicas = replicas, .updates = {}};
+  std::vector<plan::Update> found;
   for (const train::UpdateOutline& update : updates) {
     const graph::Layout& layout = state.networks[update.network].parameters.trainable_layout;
-    step.updates.push_back({{}, update.beside * all_s});
+    found.push_back({{}, update.beside * all_s});
     for (const auto& part : update.parts) {
       const bool in_backward_pass = update.leaves_early && part.begin < static_cast<size_t>(layout.total);
       const double share = in_backward_pass ? left_share(*graphs[update.network], layout, part.begin) : 0;
-      step.updates.back().buckets.push_back({part.bytes, share * update_s});
+      found.back().buckets.push_back({part.bytes, share * update_s});
     }
   }
-  return step;
+  return found;
+}
+
+}  // namespace
+
+plan::Step planned_step(const std::string& file, std::vector<std::string> overrides, int replicas, double step_s) {
+  const OpenJob open(job_of_a_host(file, std::move(overrides), replicas));
+  return {.compute_s = step_s, .replicas = replicas, .updates = updates_of(open, step_s)};
+}
+
+JobOutline outline_of(const std::string& file, const std::vector<std::string>& overrides, int replicas, double step_s) {
+  const job::Job whole = whole_job(file, overrides).job;
+  const OpenJob open(job_of_a_host(file, overrides, replicas));
+  JobOutline outline{.updates = updates_of(open, step_s)};
+  double forward = 0;
+  for (const graph::Graph* graph : open.loop.steps->graphs()) forward += graph::forward_flop(*graph);
+  outline.flop = 3 * forward * static_cast<double>(outline.updates.size()) * static_cast<double>(whole.train.batch);
+  const int64_t per_epoch = train::steps_per_epoch(whole, open.loop.data->train_events());
+  outline.steps = per_epoch * whole.train.epochs;
+  if (whole.train.max_steps > 0) outline.steps = std::min<int64_t>(outline.steps, whole.train.max_steps);
+  outline.epochs = (outline.steps + per_epoch - 1) / per_epoch;
+  return outline;
 }
 
 int computing_cores(const std::string& file, std::vector<std::string> overrides, int replicas) {

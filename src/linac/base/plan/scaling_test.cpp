@@ -1,4 +1,4 @@
-#include "linac/train/plan/scaling.h"
+#include "linac/base/plan/scaling.h"
 
 #include <gtest/gtest.h>
 
