@@ -10,6 +10,8 @@
 #define LINAC_VERBS(COMPUTE, CONTROL)                                                            \
   COMPUTE(train, "Trains the model of a job file")                                               \
   COMPUTE(check, "Says whether a job would run and what it needs, before it costs anything")     \
+  COMPUTE(plan, "What a training would take: time, money and energy here and elsewhere, with "      \
+                "intervals")                                                                     \
   COMPUTE(generate, "Makes showers with a trained generator")                                    \
   COMPUTE(predict, "Computes every output of a Keras model for events in files")                 \
   COMPUTE(evaluate, "Scores of a model's predictions on labelled events: table, report")         \

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <memory>
 
 #include "linac/base/base/error.h"
@@ -8,6 +9,7 @@
 #include "linac/cli/control/verbs.h"
 #include "linac/control/sites/abilities.h"
 #include "linac/control/sites/arrays.h"
+#include "linac/control/sites/launching.h"
 #include "linac/control/sites/sites_file.h"
 
 namespace linac::cli {
@@ -32,6 +34,7 @@ void check(const LaunchOptions& options, const sites::Site& site) {
   for (const std::string& file : options.wishes.jobs) {
     const job::Job job = sites::resolved_job(file, options.wishes.each.overrides);
     std::vector<sites::Finding> findings = site.check(&job);
+    std::ranges::move(sites::over_budget(job), std::back_inserter(findings));
     std::erase_if(findings, &sites::Finding::good);
     if (!print_findings(findings))
       throw environment_error(

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "linac/base/base/atomic_file.h"
@@ -12,6 +13,7 @@
 #include "linac/base/base/utf8.h"
 #include "linac/base/job/job.h"
 #include "linac/control/catalog/queue.h"
+#include "linac/control/sites/launching.h"
 #include "linac/control/sites/sites_file.h"
 
 namespace linac::service {
@@ -80,7 +82,9 @@ std::map<std::string, std::unique_ptr<launch::Launcher>> DeclaredSites::launcher
 std::string why_not_there(const sites::Site& site, const std::string& text) {
   const job::Job job = job::parse_job(text, "the job", {});
   std::string words;
-  for (const sites::Finding& finding : site.check(&job)) {
+  std::vector<sites::Finding> findings = site.check(&job);
+  std::ranges::move(sites::over_budget(job), std::back_inserter(findings));
+  for (const sites::Finding& finding : findings) {
     if (finding.good) continue;
     if (finding.what == sites::kReached) return "";  // the job waits for it
     words += fmt::format("{}{}: {}", words.empty() ? "" : "; ", finding.what, finding.text);

@@ -73,6 +73,27 @@ std::string default_out(const Site& site, const std::string& label, bool script)
   return (out.empty() ? site.common().folder : out.substr(0, out.find_last_not_of('/') + 1)) + "/" + label;
 }
 
+std::vector<Finding> over_budget(const job::Job& job) {
+  struct Row {
+    const char* name;
+    const std::vector<double>& planned;
+    double limit;
+  };
+  const Row rows[] = {{"hours", job.plan.hours, job.budget.hours},
+                      {"money", job.plan.money, job.budget.money},
+                      {"kwh", job.plan.kwh, job.budget.kwh},
+                      {"co2_kg", job.plan.co2_kg, job.budget.co2_kg}};
+  std::vector<Finding> all;
+  for (const auto& [name, planned, limit] : rows) {
+    if (limit <= 0 || planned.size() != 3 || planned[0] <= limit) continue;
+    all.push_back({false, "budget",
+                   fmt::format("plan.{0} is {1:.3g} to {2:.3g}, and budget.{0} allows {3:g}: raise it, or plan another "
+                               "place (linac plan)",
+                               name, planned[0], planned[2], limit)});
+  }
+  return all;
+}
+
 job::Job resolved_job(const std::string& file, const std::vector<std::string>& overrides) {
   job::Job job = job::read_job(file, overrides);
   job::make_paths_absolute(job);

@@ -30,6 +30,10 @@ inline constexpr int kWorkersMax = 4096;
 /// The job resolved, with paths that count from the folder of this process; user or data error if it is none.
 job::Job resolved_job(const std::string& file, const std::vector<std::string>& overrides);
 
+/// Of what is planned of the job (its `plan`), what will most likely be more than its `budget` allows: such a run ends
+/// by its budget, and what it has cost is lost unless somebody goes on with it. None of them is good.
+std::vector<Finding> over_budget(const job::Job& job);
+
 /// User error for what can be no launch there.
 Launch make_launch(const Site& site, const Wishes& wishes);
 /// The same of a job whose paths are absolute, or URLs; `wishes` may leave its file out.

@@ -85,6 +85,20 @@ TEST_F(Launches, ComeToTheirEnd) {
   EXPECT_EQ(find_launch("here", "demo", true).record.label, started.kept.record.label);
 }
 
+TEST(Launching, WhatIsPlannedBeyondTheBudgetIsTold) {
+  job::Job job;
+  job.plan.on = "farm";
+  job.plan.money = {10, 12, 14};
+  job.plan.hours = {1, 2, 3};
+  EXPECT_TRUE(over_budget(job).empty());
+  job.budget.money = 11;
+  job.budget.hours = 0.5;
+  const std::vector<Finding> found = over_budget(job);
+  ASSERT_EQ(found.size(), 1u) << "an even chance is the user's own";
+  EXPECT_FALSE(found[0].good);
+  expect_in(found[0].text, {"plan.hours is 1 to 3", "budget.hours allows 0.5"});
+}
+
 TEST_F(Launches, EndAsTheirProgramDoes) {
   program("exit 3");
   expect_in(wait_for_end(start(*site(), launch("a"), true).kept.record).reason, {"exit status 3"});

@@ -25,12 +25,37 @@ namespace linac::sites {
 /// "local, ssh, slurm, ... or panda", all of kinds().
 const std::string& words_of_kinds();
 
+/// What `linac plan` is told of a site: what the place itself does not say.
+struct Worth {
+  std::string machine, region, link;
+  int hosts = 1;
+  double price = 0, spot_price = 0, spot_life_h = 0, slower = 0, watts = 0, co2_g_per_kwh = 0;
+  std::vector<double> queue_s;
+
+  template <class V>
+  void fields(V& v) {
+    v("machine", machine, "what a host there is, by the price book (`linac plan prices`)");
+    v("hosts", hosts, "so many at most");
+    v("region", region, "of the price book: for prices and carbon dioxide");
+    v("price", price, "US dollars for an hour of a host; 0: as the book says");
+    v("spot_price", spot_price, "likewise of one that may be taken away");
+    v("spot_life_h", spot_life_h, "hours until such a host is taken away, on average; 0: not known");
+    v("link", link, "between hosts, RATE:LATENCY, e.g. 25gbit:20us");
+    v("queue_s", queue_s,
+      "seconds that a launch waits there: [low, middle, high] of four in five, e.g. [30, 120, 900]");
+    v("slower", slower, "a step there takes so many times what it takes where it was measured; 0: by the book");
+    v("watts", watts, "of a busy host; 0: as the book says");
+    v("co2_g_per_kwh", co2_g_per_kwh, "g of carbon dioxide for a kWh there; 0: as the book says of the region");
+  }
+};
+
 /// What every kind of site has.
 struct CommonSettings {
   std::string kind, folder, out;
   std::string program = "linac", python = "python3";
   std::map<std::string, std::string> environment;
   std::vector<std::string> setup, users;
+  Worth plan;
 
   template <class V>
   void common_fields(V& v) {
@@ -48,6 +73,7 @@ struct CommonSettings {
       "of a service that has this site (linac serve --sites): whose jobs it takes, beside admins'; ['*'] for "
       "everybody. "
       "They run under this site's account, without a sandbox");
+    v("plan", plan, "");
   }
 };
 

@@ -211,14 +211,25 @@ std::string figures_part(const RunReport& report) {
   return element("h2", "", "Figures") + element("dl", "", list);
 }
 
+std::string planned_part(const RunReport& report) {
+  std::string rows;
+  for (const PlannedBeside& figure : report.planned) {
+    rows += row(figure.what, "",
+                cell("planned", planned_text(figure)) +
+                    cell("actual", fmt::format("{:.3g} {}", figure.actual, figure.unit)) +
+                    table_cell("inside", figure.inside() ? "yes" : "<span class=\"bad\">no</span>"));
+  }
+  return table("Planned and actual", {"of", "planned", "actual", "inside"}, rows);
+}
+
 }  // namespace
 
 std::string to_html(const RunReport& report, const std::vector<NamedPicture>& pictures) {
-  return whole_page(report.title, headline(report) + remarks_part(report.remarks) + parts_table(report) +
-                                      figures_part(report) + pictures_part(report.title, pictures) +
-                                      workers_table(report) + changes_table(report) + starts_table(report) +
-                                      facts_part(report.facts) + element("h2", "", "How to read this") +
-                                      element("p", "class=\"reading\"", kReading));
+  return whole_page(report.title,
+                    headline(report) + remarks_part(report.remarks) + parts_table(report) + figures_part(report) +
+                        planned_part(report) + pictures_part(report.title, pictures) + workers_table(report) +
+                        changes_table(report) + starts_table(report) + facts_part(report.facts) +
+                        element("h2", "", "How to read this") + element("p", "class=\"reading\"", kReading));
 }
 
 }  // namespace linac::report

@@ -108,7 +108,20 @@ Json cost_of(const RunReport& report) {
           {"per_1000_events_eur", known(report.cost->per_1000_events)}};
 }
 
+Json planned_of(const RunReport& report) {
+  Json list = Json::array();
+  for (const PlannedBeside& figure : report.planned) list.push_back(to_json(figure));
+  return list;
+}
+
 }  // namespace
+
+Json to_json(const PlannedBeside& figure) {
+  return {{"what", figure.what},         {"unit", figure.unit},
+          {"low", figure.planned.low},   {"middle", figure.planned.middle},
+          {"high", figure.planned.high}, {"actual", figure.actual},
+          {"inside", figure.inside()}};
+}
 
 Json to_json(const RunReport& report) {
   const RunRecord& record = report.record;
@@ -139,6 +152,11 @@ Json to_json(const RunReport& report) {
             {"hidden_fraction", number(report.hidden_fraction)}}},
           {"input", input_of(report)},
           {"cost", cost_of(report)},
+          {"actual",
+           {{"start_s", known(report.actual.start_s)},
+            {"step_s", known(report.actual.step_s)},
+            {"hours", known(report.actual.hours)}}},
+          {"planned", planned_of(report)},
           {"facts", std::move(facts)},
           {"remarks", report.remarks}};
 }

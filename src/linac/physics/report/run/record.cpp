@@ -161,8 +161,17 @@ void read_run_json(const std::filesystem::path& path, RunRecord& record) {
 
 void read_job(const std::filesystem::path& path, RunRecord& record) {
   if (!std::filesystem::exists(path)) return;
-  const YAML::Node train = config::parse_text(read_file(path), path.string())["train"];
-  if (!train.IsMap()) return;
+  const YAML::Node job = config::parse_text(read_file(path), path.string());
+  if (!job.IsMap()) return;
+  if (job["plan"].IsDefined()) {
+    try {
+      config::read(job["plan"], record.planned, path.string());
+    } catch (const Error&) {
+      record.planned = {};  // of another linac
+    }
+  }
+  const YAML::Node train = job["train"];
+  if (!train.IsDefined() || !train.IsMap()) return;
   record.events_per_step = train["batch"].as<int64_t>(0) * train["replicas"].as<int64_t>(0);
 }
 

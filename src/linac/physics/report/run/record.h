@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "linac/base/job/job.h"
 #include "linac/base/job/phases.h"
 #include "linac/base/job/run_record.h"
 
@@ -80,6 +81,7 @@ struct RunRecord {
   std::vector<job::GapLine> gaps;                         // those that are missing
   int64_t epochs = 0, rollbacks = 0;
   std::vector<EpochInput> inputs;  // of the epochs of which it is known
+  job::Planned planned;            // in its job.yaml
   int64_t damaged_lines = 0;
   bool last_line_cut = false;  // by a kill, or it is being written
 };

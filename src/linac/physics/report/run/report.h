@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "linac/physics/report/page/named_picture.h"
+#include "linac/physics/report/run/actual.h"
 #include "linac/physics/report/run/record.h"
 
 namespace linac::report {
@@ -110,6 +111,8 @@ struct RunReport {
   double hidden_fraction = std::numeric_limits<double>::quiet_NaN();  // 1 - exposed / all exchange
   std::optional<InputWaits> input;                                    // nothing before an epoch is done
   std::optional<Cost> cost;
+  RunActual actual;
+  std::vector<PlannedBeside> planned;  // beside what came of it
   std::vector<std::pair<std::string, std::string>> facts;
   std::vector<std::string> remarks;
 };
@@ -138,7 +141,9 @@ std::string to_html(const RunReport& report, const std::vector<NamedPicture>& pi
 /// {"number", "s", "median_s", "longest_s"}, "steps": {"done", "twice", "missing", "redone_after_restarts"},
 /// "communication": {"sent_bytes_per_step_and_worker", "hidden_fraction"}, "input": null|{"first_epoch_s",
 /// "opened_s", "later_epochs_s", "first_to_later"}, "cost": null|{"eur", "not_computing_eur",
-/// "per_epoch_eur", "per_1000_events_eur"}, "facts", "remarks"}. Times in unix seconds; what is not known is null.
+/// "per_epoch_eur", "per_1000_events_eur"}, "actual": {"start_s", "step_s", "hours"}, "planned": [{"what", "unit",
+/// "low", "middle", "high", "actual", "inside"}], "facts", "remarks"}. Times in unix seconds; what is not known is
+/// null.
 nlohmann::ordered_json to_json(const RunReport& report);
 
 /// A few lines for a terminal.

@@ -50,6 +50,9 @@ std::string to_text(const RunReport& report) {
                         bytes_text(report.sent_per_step), percent(report.hidden_fraction));
   }
   if (report.input) text += fmt::format("  {}\n", in_words(*report.input));
+  for (const PlannedBeside& figure : report.planned)
+    text += fmt::format("  {}: {:.3g} {}, planned {}{}\n", figure.what, figure.actual, figure.unit,
+                        planned_text(figure), figure.inside() ? "" : ", outside");
   if (report.cost) {
     text += fmt::format("  {}, of which {} not for computing", euros(report.cost->total),
                         euros(report.cost->not_computing));

@@ -1,0 +1,216 @@
+#include "linac/cli/compute/plan_runs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <regex>
+#include <variant>
+
+#include "linac/base/base/atomic_file.h"
+#include "linac/base/base/error.h"
+#include "linac/base/job/run_record.h"
+#include "linac/cli/compute/probe.h"
+#include "linac/physics/report/run/actual.h"
+
+namespace linac::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct FoundRun {
+  fs::path folder;
+  job::Job job;
+};
+
+std::optional<job::Job> job_of(const fs::path& folder) {
+  const fs::path file = folder / "job.yaml";
+  std::error_code ignored;
+  if (!fs::is_regular_file(file, ignored) || !fs::is_regular_file(folder / job::kMetricsFile, ignored))
+    return std::nullopt;
+  try {
+    return job::parse_job(read_file(file), file.string(), {});
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+// In the order of their names; a folder of a run itself is one.
+std::vector<FoundRun> runs_in(const std::vector<std::string>& folders) {
+  std::vector<FoundRun> runs;
+  for (const std::string& folder : folders) {
+    if (!fs::is_directory(folder))
+      throw user_error(
+          fmt::format("[plan] --runs {}: no such folder; name one that has folders of runs in it", folder));
+    if (auto job = job_of(folder)) {
+      runs.push_back({folder, std::move(*job)});
+      continue;
+    }
+    std::vector<fs::path> below;
+    for (const auto& entry : fs::directory_iterator(folder)) below.push_back(entry.path());
+    std::sort(below.begin(), below.end());
+    for (const fs::path& path : below) {
+      if (auto job = job_of(path)) runs.push_back({path, std::move(*job)});
+    }
+  }
+  return runs;
+}
+
+std::optional<report::RunRecord> record_of(const fs::path& folder) {
+  try {
+    return report::read_run_record(folder);
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+bool holds(const GoalWish& goal, double value) {
+  return goal.at_least ? value >= goal.value : value <= goal.value;
+}
+
+// Steps until it was reached for the first time.
+std::optional<double> reached_after(const GoalWish& goal, const fs::path& folder) {
+  const fs::path path = folder / job::kMetricsFile;
+  const job::LineReader lines(path.string(), job::Wanted::kNoStepMeasures);
+  std::ifstream file(path);
+  for (std::string text; std::getline(file, text);) {
+    const job::ReadLine read = lines.read(text);
+    const auto* epoch = std::get_if<job::EpochLine>(&read.line);
+    if (epoch == nullptr) continue;
+    const job::Measures& measures = goal.part == "train"  ? epoch->train
+                                    : goal.part == "test" ? epoch->test
+                                                          : epoch->physics;
+    const auto found = measures.find(goal.measure);
+    if (found != measures.end() && holds(goal, found->second)) return static_cast<double>(epoch->global_step);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+RunsBefore runs_before(const std::vector<std::string>& folders, const std::string& work) {
+  RunsBefore before;
+  for (const FoundRun& run : runs_in(folders)) {
+    const auto record = record_of(run.folder);
+    if (!record) continue;
+    if (run.job.plan.any()) {
+      const report::RunActual actual = report::actual_of(*record);
+      before.planned.push_back({.folder = run.folder.string(),
+                                .name = record->name,
+                                .on = run.job.plan.on,
+                                .status = record->status,
+                                .planned = run.job.plan,
+                                .start_s = actual.start_s,
+                                .step_s = actual.step_s,
+                                .hours = actual.hours});
+    }
+    if (work.empty() || work_digest(run.job) != work) continue;
+    try {
+      plan::Measured measured = measured_by_run(run.folder);
+      const bool newer = !before.measured || measured.when > before.measured->when;
+      if (measured.host != this_host() || !newer) continue;
+      before.measured = std::move(measured);
+      before.measured_in = run.folder.string();
+    } catch (const Error&) {
+      continue;
+    }
+  }
+  return before;
+}
+
+plan::Experience experience_of(const std::vector<PlannedRun>& runs) {
+  std::vector<plan::Outcome> start, step, whole;
+  const auto add = [](std::vector<plan::Outcome>& to, const std::vector<double>& planned,
+                      const std::optional<double>& actual) {
+    if (planned.size() == 3 && actual) to.push_back({{planned[0], planned[1], planned[2]}, *actual});
+  };
+  for (const PlannedRun& run : runs) {
+    add(start, run.planned.start_s, run.start_s);
+    add(step, run.planned.step_s, run.step_s);
+    add(whole, run.planned.hours, run.hours);
+  }
+  return {.start = plan::learn(start), .step = plan::learn(step), .whole = plan::learn(whole)};
+}
+
+GoalWish parse_goal(const std::string& text) {
+  static const std::regex kGoal(
+      R"(\s*(train|test|physics)\s+([A-Za-z0-9_./-]{1,100})\s*(>=|<=|>|<)\s*([-+0-9.eE]{1,30})\s*)");
+  std::smatch found;
+  GoalWish goal;
+  char* end = nullptr;
+  if (std::regex_match(text, found, kGoal)) {
+    const std::string number = found[4];
+    goal = {found[1], found[2], found[3].str().front() == '>', std::strtod(number.c_str(), &end)};
+    if (*end == '\0' && std::isfinite(goal.value)) return goal;
+  }
+  throw user_error(
+      fmt::format("[plan] --goal '{}': wanted is a measure of an epoch and its value, e.g. 'test auc >= 0.98'", text));
+}
+
+std::optional<plan::Goal> steps_to(const GoalWish& goal, const std::vector<std::string>& folders,
+                                   const std::string& work) {
+  // One system's runs of CosmoFlow took from -19 to +52 % of the middle one's epochs (MLPerf HPC).
+  constexpr double kSpreadOfOne = 0.25;
+  std::vector<double> logs;
+  int missed = 0;
+  for (const FoundRun& run : runs_in(folders)) {
+    if (work_digest(run.job) != work) continue;
+    const auto steps = reached_after(goal, run.folder);
+    if (steps) logs.push_back(std::log(*steps));
+    missed += steps ? 0 : 1;
+  }
+  if (logs.empty()) return std::nullopt;
+  double mean = 0, squares = kSpreadOfOne * kSpreadOfOne;
+  for (const double one : logs) mean += one / static_cast<double>(logs.size());
+  for (const double one : logs) squares += std::pow(one - mean, 2);
+  plan::Goal found;
+  found.steps = {std::exp(mean), std::sqrt(squares / static_cast<double>(logs.size()))};
+  found.remark = fmt::format("{} {} {} {:g}: by the curves of {} run{}{}", goal.part, goal.measure,
+                             goal.at_least ? ">=" : "<=", goal.value, logs.size(), logs.size() == 1 ? "" : "s",
+                             missed > 0 ? fmt::format("; {} did not reach it", missed) : "");
+  return found;
+}
+
+plan::Measured measured_by_run(const fs::path& folder) {
+  const auto job = job_of(folder);
+  const auto refuse = [&](const char* why) {
+    return user_error(
+        fmt::format("[plan] {}: {}; leave --measured out, and a short training measures it", folder.string(), why));
+  };
+  if (!job) throw refuse("no run of linac with its record");
+  const report::RunRecord record = report::read_run_record(folder);
+  const auto summary = job::read_summary(read_file(folder / job::kSummaryFile), folder.string());
+  if (!summary || record.starts.empty() || record.starts.back().accounts.empty())
+    throw refuse("its workers' times are not told");
+  const report::RunStart& start = record.starts.back();
+  const report::RunActual actual = report::actual_of(record);
+  const auto& accounts = start.accounts.back();
+  if (!actual.step_s || record.epochs < 1) throw refuse("no epoch of it is done");
+  if (accounts.size() != 1) throw refuse("it had several workers");
+  plan::Measured found;
+  found.job = job->name;
+  found.work = work_digest(*job);
+  found.when = summary->updated;
+  found.device = job->train.device;
+  found.host = accounts.front().worker.first == this_host().substr(0, accounts.front().worker.first.size())
+                   ? this_host()
+                   : accounts.front().worker.first;
+  found.cores = static_cast<double>(summary->host ? summary->host->cores : 1);
+  found.threads = job->train.threads;
+  const int side_by_side = std::max<int>(1, static_cast<int>(summary->replicas_side_by_side));
+  const int waves = (job->train.replicas + side_by_side - 1) / side_by_side;
+  found.replicas = side_by_side;
+  found.replicas_of_job = job->train.replicas;
+  found.step_s = {*actual.step_s / waves};
+  found.start_s = {actual.start_s.value_or(0)};
+  const auto in = [&](job::Phase phase) { return accounts.front().wall[static_cast<size_t>(phase)]; };
+  found.between_s = (in(job::Phase::kTest) + in(job::Phase::kCheckpoint) + in(job::Phase::kReport)) /
+                    static_cast<double>(record.epochs);
+  found.end_s = found.between_s;
+  found.checkpoint_s = in(job::Phase::kCheckpoint) / static_cast<double>(record.epochs);
+  found.tests = job->data.tests();
+  return found;
+}
+
+}  // namespace linac::cli

@@ -1,0 +1,49 @@
+#pragma once
+// What runs on this disk teach a planner: how long a job's steps took here, and how far plans were off.
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "linac/base/job/job.h"
+#include "linac/base/plan/forecast.h"
+#include "linac/base/plan/measured.h"
+
+namespace linac::cli {
+
+/// A run that was planned, and what came of it.
+struct PlannedRun {
+  std::string folder, name, on, status;
+  job::Planned planned;
+  std::optional<double> start_s, step_s, hours;  // of it
+};
+
+struct RunsBefore {
+  std::vector<PlannedRun> planned;
+  std::optional<plan::Measured> measured;  // the newest run of the same work on this host
+  std::string measured_in;                 // its folder
+};
+
+/// Looks into the folders of runs below each of `folders` (one level down). What is no run, or a damaged one, is passed
+/// over. `work`: work_digest(); empty: no measurement is looked for.
+RunsBefore runs_before(const std::vector<std::string>& folders, const std::string& work);
+
+/// From a run's record. User error if it has no step, or its workers' times are not told.
+plan::Measured measured_by_run(const std::filesystem::path& folder);
+
+plan::Experience experience_of(const std::vector<PlannedRun>& runs);
+
+/// Steps until a measure of the test was as good as wanted, of runs with the same work: "test auc >= 0.98".
+struct GoalWish {
+  std::string part, measure;  // "test" (or "train", "physics"), "auc"
+  bool at_least = true;
+  double value = 0;
+};
+/// User error for anything else.
+GoalWish parse_goal(const std::string& text);
+/// From the curves of runs of the same work. Nothing where none reached it.
+std::optional<plan::Goal> steps_to(const GoalWish& goal, const std::vector<std::string>& folders,
+                                   const std::string& work);
+
+}  // namespace linac::cli

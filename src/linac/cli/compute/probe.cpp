@@ -1,0 +1,212 @@
+#include "linac/cli/compute/probe.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <ctime>
+#include <fstream>
+#include <optional>
+#include <thread>
+
+#include "linac/base/base/cores.h"
+#include "linac/base/base/error.h"
+#include "linac/base/base/fnv1a.h"
+#include "linac/base/base/host.h"
+#include "linac/base/base/progress.h"
+#include "linac/base/base/signals.h"
+#include "linac/base/base/temporary_folder.h"
+#include "linac/base/job/branch.h"
+#include "linac/cli/compute/job_file.h"
+#include "linac/cli/compute/scaling_plan.h"
+#include "linac/cli/compute/timed_training.h"
+
+namespace linac::cli {
+namespace {
+
+using Clock = TimedTraining::Clock;
+using Strings = std::vector<std::string>;
+
+constexpr std::chrono::milliseconds kLook{2};
+constexpr size_t kStepsAtLeast = 4, kStepsEnough = 200;
+constexpr double kShareOfShort = 0.4;  // of the time, for the training of two epochs at most
+
+double seconds_between(Clock::time_point from, Clock::time_point to) {
+  return std::chrono::duration<double>(to - from).count();
+}
+
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+// Steps of one epoch, one after the other. The first of a start makes what the others find made.
+std::vector<double> steps_within_epochs(const TimedTraining& training) {
+  std::vector<double> seconds;
+  const auto& steps = training.steps();
+  for (size_t i = 1; i < steps.size(); ++i) {
+    if (steps[i].epoch == steps[i - 1].epoch) seconds.push_back(seconds_between(steps[i - 1].time, steps[i].time));
+  }
+  return seconds;
+}
+
+class Probe {
+ public:
+  Probe(std::string job, Strings overrides, double seconds)
+      : job_(std::move(job)),
+        overrides_(std::move(overrides)),
+        seconds_(seconds),
+        bar_("[plan] measuring", static_cast<int64_t>(seconds)) {
+    catch_stop_signals();  // so that the folder is removed
+  }
+
+  plan::Measured measure() {
+    const job::Job whole = whole_job(job_, overrides_).job;
+    plan::Measured found;
+    found.job = whole.name;
+    found.work = work_digest(whole);
+    found.host = this_host();
+    found.when = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
+    found.device = whole.train.device;
+    found.cores = usable_cores();
+    found.threads = whole.train.threads;
+    found.replicas =
+        whole.train.device == "cpu" ? std::clamp(usable_cores() / whole.train.threads, 1, whole.train.replicas) : 1;
+    found.replicas_of_job = whole.train.replicas;
+    found.tests = whole.data.tests();
+    short_epochs(found);
+    if (whole.train.replicas > 1) pair(found);
+    many_steps(found);
+    bar_.finish("");
+    const JobOutline outline = outline_of(job_, overrides_, found.replicas, median(found.step_s));
+    found.updates = outline.updates;
+    found.flop = outline.flop;
+    found.steps = outline.steps;
+    found.epochs = outline.epochs;
+    return found;
+  }
+
+ private:
+  TimedTraining start(const char* name, int workers, int replicas, Strings settings) {
+    Strings all = overrides_;
+    all.insert(all.end(),
+               {fmt::format("train.replicas={}", replicas), "train.max_steps=0", "train.early_stopping.patience=-1",
+                "checkpoint.every_minutes=0", "budget={}", "plan={}", "distribution.workers_min=1"});
+    all.insert(all.end(), settings.begin(), settings.end());
+    return TimedTraining({job_, std::move(all), workers, workers, folder_ / name});
+  }
+
+  // Goes on until it ends; `enough` asks it to.
+  template <class Enough>
+  void follow(TimedTraining& training, const Enough& enough) {
+    while (training.look()) {
+      if (stop_signal() != 0) throw Error(ErrorCode::kPreempted, "[plan] stopped by a signal; nothing is left behind");
+      const double passed = seconds_between(began_, Clock::now());
+      bar_.update(std::min(static_cast<int64_t>(passed), static_cast<int64_t>(seconds_)),
+                  training.steps().empty() ? "it starts" : fmt::format("{} steps", training.steps().size()));
+      if (enough(passed)) training.stop();
+      std::this_thread::sleep_for(kLook);
+    }
+  }
+
+  void take_start(const TimedTraining& training, plan::Measured& found, double step_s) {
+    found.start_s.push_back(std::max(0.0, seconds_between(training.began(), training.steps().front().time) - step_s));
+    found.memory_gib = std::max(found.memory_gib, training.memory_gib());
+  }
+
+  void short_epochs(plan::Measured& found) {
+    TimedTraining training = start("epochs", 1, found.replicas, {"train.steps_per_epoch=2", "train.epochs=4"});
+    bool cut = false;
+    follow(training, [&](double passed) { return cut = cut || passed > kShareOfShort * seconds_; });
+    const auto& steps = training.steps();
+    if (steps.empty()) throw environment_error(nothing_measured());
+    const std::vector<double> within = steps_within_epochs(training);
+    const double step_s = within.empty() ? 0 : median(within);
+    take_start(training, found, step_s);
+    std::vector<double> between;
+    for (size_t i = 1; i < steps.size(); ++i) {
+      if (steps[i].epoch != steps[i - 1].epoch)
+        between.push_back(std::max(0.0, seconds_between(steps[i - 1].time, steps[i].time) - step_s));
+    }
+    if (!between.empty()) found.between_s = median(between);
+    if (!cut) found.end_s = seconds_between(steps.back().time, training.ended());
+    found.step_s = within;
+  }
+
+  // Two workers: a start in which they have to meet.
+  void pair(plan::Measured& found) {
+    TimedTraining training = start("pair", 2, 2,
+                                   {"train.steps_per_epoch=2", "train.epochs=1", "data.test=[]",
+                                    "data.validation_split=0", "checkpoint.best_by=loss", "validate.every_epochs=0"});
+    follow(training, [&](double passed) { return passed > 2 * kShareOfShort * seconds_; });
+    const auto& steps = training.steps();
+    const std::vector<double> within = steps_within_epochs(training);
+    if (within.empty()) return;
+    found.start_of_several_s = std::max(0.0, seconds_between(training.began(), steps.front().time) - within.front());
+  }
+
+  void many_steps(plan::Measured& found) {
+    TimedTraining training = start("steps", 1, found.replicas,
+                                   {"train.epochs=1000000", "data.test=[]", "data.validation_split=0",
+                                    "checkpoint.every_epochs=0", "checkpoint.best_by=loss", "validate.every_epochs=0"});
+    follow(training, [&](double passed) {
+      const size_t done = training.steps().size();
+      return done > kStepsAtLeast && (passed > seconds_ || done > kStepsEnough);
+    });
+    const std::vector<double> steps = steps_within_epochs(training);
+    if (steps.empty()) throw environment_error(nothing_measured());
+    take_start(training, found, median(steps));
+    found.step_s = steps;
+    const job::WorkerAccount account = training.times().front();
+    double cpu_s = 0;
+    for (const job::Phase phase :
+         {job::Phase::kInput, job::Phase::kCompute, job::Phase::kCommunication, job::Phase::kUpdate})
+      cpu_s += account.time_in(phase).cpu_s;
+    found.step_cpu_s = cpu_s / static_cast<double>(training.steps().size());
+    found.checkpoint_s = account.time_in(job::Phase::kCheckpoint).wall_s;
+  }
+
+  std::string nothing_measured() const {
+    return fmt::format(
+        "[plan] {}: the training ended before two steps of an epoch were done; give it more --probe-seconds, or "
+        "a run that was measured by --measured RUN",
+        job_);
+  }
+
+  const std::string job_;
+  const Strings overrides_;
+  const double seconds_;
+  const Clock::time_point began_ = Clock::now();
+  const TemporaryFolder folder_;
+  Progress bar_;
+};
+
+}  // namespace
+
+plan::Measured probe(const std::string& job, const std::vector<std::string>& overrides, double seconds) {
+  return Probe(job, overrides, seconds).measure();
+}
+
+std::string work_digest(const job::Job& job) {
+  job::Job work = job::without_free_settings(job);
+  for (std::string* file : job::files_of(work)) *file = std::filesystem::path(*file).filename().string();
+  work.train.replicas = 1;
+  work.train.seed = 0;
+  work.train.optimizer.lr = 1;
+  return fmt::format("{:016x}", fnv1a_64(job::to_yaml(work)));
+}
+
+std::string this_host() {
+  std::ifstream facts("/proc/cpuinfo");
+  std::string processor = "processor not known";
+  for (std::string line; std::getline(facts, line);) {
+    if (line.starts_with("model name") && line.find(": ") != std::string::npos) {
+      processor = line.substr(line.find(": ") + 2);
+      break;
+    }
+  }
+  return fmt::format("{}, {}", host_name(), processor);
+}
+
+}  // namespace linac::cli

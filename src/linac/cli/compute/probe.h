@@ -1,0 +1,23 @@
+#pragma once
+// A short training that measures what `linac plan` needs of a job on this host. From the main thread only.
+
+#include <string>
+#include <vector>
+
+#include "linac/base/plan/measured.h"
+
+namespace linac::cli {
+
+/// Short trainings in a folder that goes away: one of a few short epochs, for start, test and end; the start of two
+/// workers; and one that makes steps. All together take about `seconds`; a step that takes longer is waited for. Shows
+/// its progress. Environment error with the training's own words if it fails; ends with Error of kPreempted at a
+/// signal.
+plan::Measured probe(const std::string& job, const std::vector<std::string>& overrides, double seconds);
+
+/// What a replica's step is made of: two jobs with the same digest take the same time a step on the same host.
+std::string work_digest(const job::Job& job);
+
+/// "gpu03, Intel(R) Xeon(R) ...".
+std::string this_host();
+
+}  // namespace linac::cli

@@ -1,0 +1,71 @@
+#include <fmt/format.h>
+
+#include "linac/physics/report/page/frame.h"
+#include "linac/physics/report/page/html.h"
+#include "linac/physics/report/plan/report.h"
+
+namespace linac::report {
+namespace {
+
+constexpr const char* kReading =
+    "Behind each figure is an interval: four of five runs should be in between. <em>Start</em> is from the command to "
+    "the first step, <em>waiting for the slowest</em> what workers whose steps scatter lose to each other, "
+    "<em>exchange</em> what of the sums over workers computing does not hide. <em>Energy</em> is the power of busy "
+    "hosts times their hours: a model, no measurement. ★: nothing that fits is both sooner and cheaper. ✗: does not "
+    "fit, or misses deadline or budget more often than once in five.";
+
+std::string cell(const std::string& label, const std::string& text) {
+  return table_cell(label, escape(text), text == "–" ? "class=\"n none\"" : "class=\"n\"");
+}
+
+std::string text_of(const std::optional<plan::Estimate>& value, std::string (*text)(const plan::Estimate&)) {
+  return value ? text(*value) : "–";
+}
+
+std::string row_of(const PlanRow& row) {
+  const plan::Forecast& found = row.forecast;
+  std::string remarks;
+  for (const std::string& remark : found.remarks) remarks += (remarks.empty() ? "" : "; ") + remark;
+  const std::string name = fmt::format("{}{}{}", row.front ? "★ " : "", found.good ? "" : "✗ ", row.name);
+  return element("tr", "",
+                 element("th", "scope=\"row\"",
+                         element("span", "class=\"title\"", escape(name)) +
+                             (remarks.empty() ? "" : element("small", "", escape(remarks)))) +
+                     cell("time", duration_text(found.seconds)) + cell("start", duration_text(found.start)) +
+                     cell("a step", duration_text(found.step)) + cell("money", text_of(found.money, money_text)) +
+                     cell("kWh", text_of(found.kwh, interval_text)) +
+                     cell("kg CO₂", text_of(found.co2_kg, interval_text)) +
+                     cell("in time", fmt::format("{:.0f} %", 100 * found.on_time)));
+}
+
+std::string headline(const PlanReport& report) {
+  const bool any = !report.rows.empty() && report.rows.front().forecast.good;
+  std::string lines;
+  if (any) {
+    const PlanRow& best = report.rows.front();
+    lines = element("p", "class=\"word\"", escape(best.name));
+    lines += element("p", "",
+                     escape(duration_text(best.forecast.seconds) +
+                            (best.forecast.money ? ", " + money_text(*best.forecast.money) : "")));
+  } else {
+    lines = element("p", "class=\"word\"", "Nothing meets deadline and budget");
+  }
+  lines += element("p", "class=\"quiet\"", escape(report.goal.remark));
+  return element("section", any ? "class=\"verdict neutral\"" : "class=\"verdict bad\"", lines);
+}
+
+}  // namespace
+
+std::string to_html(const PlanReport& report, const std::vector<NamedPicture>& pictures) {
+  std::string rows;
+  for (const PlanRow& row : report.rows) rows += row_of(row);
+  std::string body = headline(report) + remarks_part(report.remarks) + pictures_part("of the plan", pictures) +
+                     element("h2", "", "All places") +
+                     element("table", "class=\"figures\"",
+                             table_heads({"where", "time", "start", "a step", "money", "kWh", "kg CO₂", "in time"}) +
+                                 element("tbody", "", rows)) +
+                     element("p", "class=\"key\"", kReading) + facts_part(report.facts);
+  return whole_page(report.title, body);
+}
+
+}  // namespace linac::report

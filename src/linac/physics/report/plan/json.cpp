@@ -1,0 +1,68 @@
+#include "linac/physics/report/plan/report.h"
+
+namespace linac::report {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json json_of(const plan::Estimate& value) {
+  const plan::Interval interval = value.interval();
+  return {{"low", interval.low}, {"middle", interval.middle}, {"high", interval.high}};
+}
+
+Json json_of(const std::optional<plan::Estimate>& value) {
+  return value ? json_of(*value) : Json(nullptr);
+}
+
+Json json_of(const plan::Experience::Part& part) {
+  return {{"runs", part.runs}, {"bias", part.bias}, {"widened", part.widened}};
+}
+
+Json json_of(const PlanRow& row) {
+  const plan::Forecast& found = row.forecast;
+  return {{"name", row.name},
+          {"hosts", found.candidate.hosts},
+          {"workers_a_host", found.candidate.workers_a_host},
+          {"market", found.candidate.market == plan::Market::kSpot ? "spot" : "on_demand"},
+          {"good", found.good},
+          {"fits", found.fits},
+          {"front", row.front},
+          {"on_time", found.on_time},
+          {"seconds", json_of(found.seconds)},
+          {"queue_s", json_of(found.queue)},
+          {"start_s", json_of(found.start)},
+          {"step_s", json_of(found.step)},
+          {"compute_s", json_of(found.compute)},
+          {"waiting_s", json_of(found.waiting)},
+          {"exchange_s", json_of(found.exchange)},
+          {"between_s", json_of(found.between)},
+          {"preempted_s", json_of(found.preempted)},
+          {"money_usd", json_of(found.money)},
+          {"kwh", json_of(found.kwh)},
+          {"co2_kg", json_of(found.co2_kg)},
+          {"memory_gib", found.memory_gib},
+          {"preemptions", found.preemptions},
+          {"checkpoint_minutes", found.checkpoint_minutes},
+          {"remarks", found.remarks}};
+}
+
+}  // namespace
+
+Json to_json(const PlanReport& report) {
+  Json rows = Json::array(), facts = Json::object();
+  for (const PlanRow& row : report.rows) rows.push_back(json_of(row));
+  for (const auto& [name, value] : report.facts) facts[name] = value;
+  return {{"title", report.title},
+          {"deadline_s", report.wishes.deadline_s},
+          {"budget_usd", report.wishes.budget},
+          {"goal", {{"steps", json_of(report.goal.steps)}, {"remark", report.goal.remark}}},
+          {"experience",
+           {{"start", json_of(report.experience.start)},
+            {"step", json_of(report.experience.step)},
+            {"whole", json_of(report.experience.whole)}}},
+          {"rows", std::move(rows)},
+          {"facts", std::move(facts)},
+          {"remarks", report.remarks}};
+}
+
+}  // namespace linac::report

@@ -1,0 +1,153 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "linac/base/base/plural.h"
+#include "linac/physics/plot/axis.h"
+#include "linac/physics/plot/categories.h"
+#include "linac/physics/report/plan/parts.h"
+#include "linac/physics/report/plan/report.h"
+
+namespace linac::report {
+namespace {
+
+constexpr size_t kBarsMax = 16;
+constexpr plot::TextStyle kTitle{.size = 12, .weight = plot::Weight::kBold};
+constexpr plot::TextStyle kSmall{.size = 8.5};
+constexpr plot::Colour kGood{0.12, 0.47, 0.71}, kBad{0.72, 0.74, 0.78}, kFront{0.85, 0.33, 0.10};
+
+struct TimeUnit {
+  double seconds;
+  const char* name;
+};
+
+TimeUnit unit_of(double seconds) {
+  if (seconds >= 2 * 86400) return {86400, "days"};
+  if (seconds >= 2 * 3600) return {3600, "hours"};
+  if (seconds >= 120) return {60, "minutes"};
+  return {1, "seconds"};
+}
+
+// A bar a row, of its parts, with the interval of the whole.
+NamedPicture bars_picture(const PlanReport& report) {
+  const size_t count = std::min(kBarsMax, report.rows.size());
+  constexpr double kBar = 20, kNames = 250;
+  const double height = 96 + kBar * static_cast<double>(count);
+  plot::Figure figure(kWide, height);
+  figure.text({18, 18}, "where the time goes", kTitle);
+  const plot::Rect area{kNames, 52, kWide - kNames - 24, kBar * static_cast<double>(count)};
+  std::vector<double> ends{0};
+  for (size_t i = 0; i < count; ++i) ends.push_back(report.rows[i].forecast.seconds.interval().high);
+  const TimeUnit unit = unit_of(*std::max_element(ends.begin(), ends.end()));
+  for (double& end : ends) end /= unit.seconds;
+  const plot::Axis x = plot::axis_around(ends, plot::Scale::kLinear, unit.name), y{.low = 0, .high = 1};
+  plot::draw_x_axis(figure, area, x);
+  double key = kNames;
+  for (const PlanPart& part : parts_of(report.rows.front().forecast, report.goal.steps.middle)) {
+    figure.rectangle({key, 32, 9, 9}, part.colour);
+    figure.text({key + 13, 37}, part.name, kSmall);
+    key += 24 + figure.text_width(part.name, kSmall);
+  }
+  for (size_t i = 0; i < count; ++i) {
+    const PlanRow& row = report.rows[i];
+    const double top = area.y + kBar * static_cast<double>(i) + 3, middle = top + kBar / 2 - 3;
+    plot::TextStyle style{
+        .size = 9, .colour = row.forecast.good ? plot::kInk : plot::kSoftInk, .align = plot::Align::kRight};
+    figure.text({kNames - 8, middle}, figure.elided(row.name, kNames - 20, style), style);
+    double begin_s = 0;
+    for (const PlanPart& part : parts_of(row.forecast, report.goal.steps.middle)) {
+      const double from = plot::place(area, x, y, {begin_s / unit.seconds, 0}).x;
+      begin_s += part.seconds.middle;
+      const double to = plot::place(area, x, y, {begin_s / unit.seconds, 0}).x;
+      if (to > from) figure.rectangle({from, top, to - from, kBar - 6}, part.colour);
+    }
+    const plan::Interval all = row.forecast.seconds.interval();
+    const double low = plot::place(area, x, y, {all.low / unit.seconds, 0}).x,
+                 high = plot::place(area, x, y, {all.high / unit.seconds, 0}).x;
+    figure.line({low, middle}, {high, middle}, {.colour = plot::kInk, .width = 1.2});
+    for (const double end : {low, high})
+      figure.line({end, middle - 4}, {end, middle + 4}, {.colour = plot::kInk, .width = 1.2});
+  }
+  std::string caption = "Lines: four of five should end between their ends.";
+  if (count < report.rows.size()) caption += fmt::format(" The first {} of {}.", count, report.rows.size());
+  return {"parts", "Where the time goes", caption, figure.picture()};
+}
+
+// Time against what it costs.
+std::optional<NamedPicture> worth_picture(const PlanReport& report) {
+  const bool priced = std::any_of(report.rows.begin(), report.rows.end(),
+                                  [](const PlanRow& row) { return row.forecast.money.has_value(); });
+  const auto worth = [&](const PlanRow& row) { return priced ? row.forecast.money : row.forecast.kwh; };
+  std::vector<double> times, values;
+  double longest = 0;
+  for (const PlanRow& row : report.rows) {
+    if (worth(row)) longest = std::max(longest, row.forecast.seconds.middle);
+  }
+  const TimeUnit unit = unit_of(longest);
+  for (const PlanRow& row : report.rows) {
+    if (const auto value = worth(row)) {
+      const plan::Interval time = row.forecast.seconds.interval(), spent = value->interval();
+      times.insert(times.end(), {time.low / unit.seconds, time.high / unit.seconds});
+      values.insert(values.end(), {spent.low, spent.high});
+    }
+  }
+  if (times.empty()) return std::nullopt;
+  plot::Figure figure(kWide, 380);
+  figure.text({18, 18}, priced ? "time and money" : "time and energy", kTitle);
+  const plot::Rect area{64, 42, kWide - 64 - 24, 380 - 42 - 44};
+  const plot::Axis x = plot::axis_around(times, plot::Scale::kLog, unit.name),
+                   y = plot::axis_around(values, plot::Scale::kLog, priced ? "US dollars" : "kWh");
+  plot::draw_frame(figure, area, x, y, plot::Grid::kHorizontal);
+  figure.clip(area);
+  if (report.wishes.deadline_s > 0) {
+    const double at = plot::place(area, x, y, {report.wishes.deadline_s / unit.seconds, y.low}).x;
+    figure.line({at, area.y}, {at, area.bottom()}, {.colour = kFront, .width = 1});
+  }
+  if (priced && report.wishes.budget > 0) {
+    const double at = plot::place(area, x, y, {x.low, report.wishes.budget}).y;
+    figure.line({area.x, at}, {area.right(), at}, {.colour = kFront, .width = 1});
+  }
+  std::vector<plot::Point> front;
+  const size_t few = 40;
+  for (const PlanRow& row : report.rows) {
+    const auto value = worth(row);
+    if (!value) continue;
+    const auto point = [&](double seconds, double spent) {
+      return plot::place(area, x, y, {seconds / unit.seconds, spent});
+    };
+    const plan::Interval time = row.forecast.seconds.interval(), spent = value->interval();
+    const plot::Colour colour = row.forecast.good ? kGood : kBad;
+    if (report.rows.size() <= few) {
+      figure.line(point(time.low, spent.middle), point(time.high, spent.middle), {.colour = colour, .width = 0.8});
+      figure.line(point(time.middle, spent.low), point(time.middle, spent.high), {.colour = colour, .width = 0.8});
+    }
+    figure.disc(point(time.middle, spent.middle), row.front ? 4 : 2.6, colour);
+    if (row.front) front.push_back(point(time.middle, spent.middle));
+  }
+  std::sort(front.begin(), front.end(), [](const plot::Point& a, const plot::Point& b) { return a.x < b.x; });
+  figure.polyline(front, {.colour = kFront, .width = 1.4});
+  figure.unclip();
+  for (const PlanRow& row : report.rows) {
+    if (!row.front) continue;
+    const auto at = plot::place(area, x, y, {row.forecast.seconds.middle / unit.seconds, worth(row)->middle});
+    const bool right = at.x > area.x + area.width * 0.6;
+    figure.text({at.x + (right ? -7 : 7), at.y - 9}, row.name,
+                {.size = 8.5, .align = right ? plot::Align::kRight : plot::Align::kLeft});
+  }
+  return NamedPicture{"worth", priced ? "Time and money" : "Time and energy",
+                      "Large: nothing is both sooner and cheaper. Grey: does not fit, or misses deadline or budget too "
+                      "often. Lines of the frame's height or width: the deadline, the budget.",
+                      figure.picture()};
+}
+
+}  // namespace
+
+std::vector<NamedPicture> draw(const PlanReport& report) {
+  if (report.rows.empty()) return {};
+  std::vector<NamedPicture> pictures;
+  pictures.push_back(bars_picture(report));
+  if (auto worth = worth_picture(report)) pictures.push_back(std::move(*worth));
+  return pictures;
+}
+
+}  // namespace linac::report

@@ -1,0 +1,114 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "linac/base/base/plural.h"
+#include "linac/base/base/progress.h"
+#include "linac/base/base/text_table.h"
+#include "linac/physics/report/page/numbers.h"
+#include "linac/physics/report/plan/parts.h"
+#include "linac/physics/report/plan/report.h"
+
+namespace linac::report {
+namespace {
+
+constexpr const char* kNothing = "–";
+
+// Two digits that count, three from 100 on.
+std::string digits(double value) {
+  if (value == 0) return "0";
+  const int before = static_cast<int>(std::floor(std::log10(std::abs(value)))) + 1;
+  return fmt::format("{:.{}f}", value, std::clamp(2 - before, 0, 6));
+}
+
+std::string between(const plan::Interval& interval, double unit) {
+  return fmt::format("{} to {}", digits(interval.low / unit), digits(interval.high / unit));
+}
+
+std::string why(const PlanRow& row, double steps) {
+  TextRows rows;
+  for (const PlanPart& part : parts_of(row.forecast, steps)) {
+    if (part.seconds.middle > 0) rows.push_back({part.name, duration_text(part.seconds)});
+  }
+  return lined_up(rows, 4);
+}
+
+// Of which no row but the head knows anything.
+TextRows without_empty_columns(TextRows table) {
+  for (size_t column = table.front().size(); column-- > 0;) {
+    const bool empty =
+        std::all_of(table.begin() + 1, table.end(), [&](const auto& row) { return row[column] == kNothing; });
+    for (auto& row : table) {
+      if (empty) row.erase(row.begin() + static_cast<std::ptrdiff_t>(column));
+    }
+  }
+  return table;
+}
+
+std::string or_nothing(const std::optional<plan::Estimate>& value, std::string (*text)(const plan::Estimate&)) {
+  return value ? text(*value) : kNothing;
+}
+
+}  // namespace
+
+std::string plan_name(const plan::Place& place, const plan::Candidate& candidate) {
+  std::string name = place.name + ", ";
+  if (candidate.hosts > 1)
+    name += fmt::format("{} hosts of {}", candidate.hosts, plural(candidate.workers_a_host, "worker"));
+  else
+    name += plural(candidate.workers_a_host, "worker");
+  return candidate.market == plan::Market::kSpot ? name + ", spot" : name;
+}
+
+std::string duration_text(const plan::Estimate& seconds) {
+  struct Unit {
+    double seconds;
+    const char* name;
+  };
+  constexpr Unit kUnits[] = {{86400, "d"}, {3600, "h"}, {60, "min"}, {1, "s"}, {1e-3, "ms"}};
+  constexpr double kOfUnit = 1.5;  // rather 80 min than 1.3 h
+  const auto* unit = std::find_if(std::begin(kUnits), std::end(kUnits) - 1,
+                                  [&](const Unit& one) { return seconds.middle >= kOfUnit * one.seconds; });
+  return fmt::format("{} {} ({})", digits(seconds.middle / unit->seconds), unit->name,
+                     between(seconds.interval(), unit->seconds));
+}
+
+std::string money_text(const plan::Estimate& money) {
+  return fmt::format("${} ({})", digits(money.middle), between(money.interval(), 1));
+}
+
+std::string interval_text(const plan::Estimate& value) {
+  return fmt::format("{} ({})", digits(value.middle), between(value.interval(), 1));
+}
+
+std::string to_text(const PlanReport& report, size_t rows) {
+  if (report.rows.empty()) return "  nowhere\n";
+  TextRows table{{"", "where", "time", "a step", "money", "kWh", "kg CO2", "GiB a host"}};
+  for (size_t i = 0; i < std::min(rows, report.rows.size()); ++i) {
+    const auto& [name, found, front] = report.rows[i];
+    table.push_back({fmt::format("{}{}", found.good ? " " : "x", front ? "*" : " "), name, duration_text(found.seconds),
+                     duration_text(found.step), or_nothing(found.money, money_text),
+                     or_nothing(found.kwh, interval_text), or_nothing(found.co2_kg, interval_text),
+                     found.memory_gib > 0 ? fmt::format("{:.1f}", found.memory_gib) : kNothing});
+  }
+  std::string text = lined_up(without_empty_columns(std::move(table)), 2);
+  if (rows < report.rows.size())
+    text += fmt::format("  and {} more (--top, --out FOLDER, --json)\n", report.rows.size() - rows);
+  text += "\n  In brackets: four of five should be in between. *: nothing is both sooner and cheaper.";
+  if (std::any_of(report.rows.begin(), report.rows.end(), [](const PlanRow& row) { return !row.forecast.good; }))
+    text += " x: does not fit, or misses deadline or budget too often.";
+  const PlanRow& first = report.rows.front();
+  text += fmt::format("\n\n  {}: where the time goes\n{}", first.name, why(first, report.goal.steps.middle));
+  if (report.wishes.deadline_s > 0)
+    text += fmt::format("  in time with a likelihood of {:.0f} %\n", 100 * first.forecast.on_time);
+  if (first.forecast.preemptions > 0) {
+    text += fmt::format("  taken away {:.1f} times; a checkpoint every {:.0f} min is best (checkpoint.every_minutes)\n",
+                        first.forecast.preemptions, std::max(1.0, first.forecast.checkpoint_minutes));
+  }
+  for (const std::string& remark : first.forecast.remarks) text += "  note: " + remark + "\n";
+  for (const std::string& remark : report.remarks) text += "  note: " + remark + "\n";
+  return text;
+}
+
+}  // namespace linac::report

@@ -1,0 +1,58 @@
+#include "linac/physics/report/run/actual.h"
+
+#include <fmt/format.h>
+
+#include "linac/base/job/run_states.h"
+
+namespace linac::report {
+namespace {
+
+using job::Phase;
+
+std::optional<double> step_of(const RunStart& start) {
+  if (start.accounts.empty()) return std::nullopt;
+  double seconds = 0, workers = 0;
+  for (const RunAccount& account : start.accounts.back()) {
+    const auto steps = static_cast<double>(account.global_step - start.views.front().global_step);
+    if (steps <= 0) continue;
+    for (const Phase phase : {Phase::kInput, Phase::kCompute, Phase::kCommunication, Phase::kUpdate})
+      seconds += account.wall[static_cast<size_t>(phase)] / steps;
+    ++workers;
+  }
+  return workers > 0 ? std::optional(seconds / workers) : std::nullopt;
+}
+
+}  // namespace
+
+std::string planned_text(const PlannedBeside& figure) {
+  return fmt::format("{:.3g} ({:.3g} to {:.3g}) {}", figure.planned.middle, figure.planned.low, figure.planned.high,
+                     figure.unit);
+}
+
+RunActual actual_of(const RunRecord& record) {
+  RunActual actual;
+  if (record.starts.empty()) return actual;
+  actual.step_s = step_of(record.starts.back());
+  if (record.steps > 0 && !record.inputs.empty())
+    actual.start_s = record.starts.front().views.front().seconds + record.inputs.front().opened_s;
+  if (record.status == job::to_string(job::RunStatus::kSucceeded)) {
+    double seconds = 0;
+    for (const RunStart& start : record.starts) seconds += start.end() - start.begin();
+    actual.hours = seconds / 3600;
+  }
+  return actual;
+}
+
+std::vector<PlannedBeside> beside_plan(const job::Planned& planned, const RunActual& actual) {
+  std::vector<PlannedBeside> rows;
+  const auto add = [&](const char* what, const char* unit, const std::vector<double>& interval,
+                       const std::optional<double>& value) {
+    if (interval.size() == 3 && value) rows.push_back({what, unit, {interval[0], interval[1], interval[2]}, *value});
+  };
+  add("start", "s", planned.start_s, actual.start_s);
+  add("a step", "s", planned.step_s, actual.step_s);
+  add("the run", "h", planned.hours, actual.hours);
+  return rows;
+}
+
+}  // namespace linac::report

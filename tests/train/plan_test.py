@@ -1,0 +1,195 @@
+#!/usr/bin/env python3
+"""`linac plan`: measures, plans, writes the job, learns from what came of it; and what it refuses. No figure of time is compared with a
+clock: bench/plan.py does that."""
+
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+from lib.checks import check  # noqa: E402
+from lib.runs import LINAC, ROOT, environment, linac  # noqa: E402
+
+JOB = f"""# why this job
+name: planned
+model: {{kind: inclusive_classifier, variant: gru}}
+data:
+  train: [{ROOT}/data/topology-train.parquet]   # here
+  test: [{ROOT}/data/topology-test.parquet]
+  inputs:
+    - {{name: GRU_input, column: GRU_input, scaling: standard}}
+    - {{name: HLF_input, column: HLF_input, scaling: min_max}}
+  targets: [{{column: encoded_label}}]
+  scaling: {ROOT}/data/topology-scaling.json
+train: {{epochs: 3, replicas: 4, batch: 30, fit: {{loss: categorical_crossentropy, metrics: [accuracy]}}}}
+workers: 1   # a guess
+
+# the end
+"""
+BOOK = """
+machines:
+- {name: own/big, cloud: own, device: cpu, cores: 8, memory_gib: 64, busy_w: 400, link_gbit_s: 10, date: "2026-11", source: "a test"}
+- {name: own/small, cloud: own, device: cpu, cores: 2, memory_gib: 0.01, busy_w: 100, date: "2026-11", source: "a test"}
+prices:
+- {machine: own/big, usd_per_hour: 8, date: "2026-11", source: "a test"}
+- {machine: own/big, market: spot, usd_per_hour: 2, date: "2026-11", source: "a test"}
+- {machine: own/small, usd_per_hour: 1, date: "2026-11", source: "a test"}
+"""
+
+
+def plan(*words: object, status: int = 0, **variables: str) -> str:
+    return linac("plan", *words, status=status, **variables)
+
+
+def as_json(*words: object, **variables: str) -> dict:
+    text = plan(*words, "--json", **variables)
+    return json.loads(text[text.index("{"):])
+
+
+def row(document: dict, name: str) -> dict:
+    return next(one for one in document["rows"] if one["name"] == name)
+
+
+def measuring(folder: pathlib.Path, job: pathlib.Path) -> pathlib.Path:
+    measured = folder / "measured.json"
+    plan(job, "--probe-only", measured, "--probe-seconds", 6)
+    found = json.loads(measured.read_text())
+    check(len(found["step_s"]) >= 2 and min(found["step_s"]) > 0, "steps were measured")
+    check(found["between_s"] is not None and found["end_s"] > 0 and found["start_of_several_s"] > 0, "so were test, end, and the start of two workers")
+    check((found["steps"], found["epochs"], found["replicas_of_job"]) == (18, 3, 4), "and the job is told")
+    return measured
+
+
+def planning(folder: pathlib.Path, job: pathlib.Path, measured: pathlib.Path) -> None:
+    document = as_json(job, "--measured", measured, "--workers", "1,4")
+    check([one["name"] for one in document["rows"]] != [], "here is a candidate")
+    one = row(document, "here, 1 worker")
+    facts = json.loads(measured.read_text())
+    waves = -(-4 // facts["replicas"])
+    check(abs(one["compute_s"]["middle"] / (waves * sum(facts["step_s"]) / len(facts["step_s"])) - 1) < 0.3, "a step is that of the measurement")
+    check(one["seconds"]["low"] < one["seconds"]["middle"] < one["seconds"]["high"], "each figure has its interval")
+    twice = as_json(job, "--measured", measured, "--workers", "1,4", "--set", "train.epochs=30")
+    check(row(twice, "here, 1 worker")["seconds"]["middle"] > 3 * one["seconds"]["middle"], "more epochs take longer, by the same measurement")
+    other = plan(job, "--measured", measured, "--set", "train.batch=31", status=2)
+    check("of another model, batch or data" in other, "a measurement of another job is refused")
+
+    book = folder / "book.yaml"
+    book.write_text(BOOK)
+    words = [job, "--measured", measured, "--prices", book, "--machine", "own/*", "--hosts", 2, "--spot", "--not-here"]
+    document = as_json(*words, "--out", folder / "page")
+    big = row(document, "own/big, 2 hosts of 1 worker")
+    check(abs(big["money_usd"]["middle"] - 2 * 8 * (big["seconds"]["middle"]) / 3600) < 1e-9, "money is that of the hosts' hours")
+    check(not row(document, "own/small, 1 worker")["fits"], "what does not fit in memory is told apart")
+    check(any("not known" in remark for remark in row(document, "own/big, 1 worker, spot")["remarks"]), "a spot host whose life is not known says so")
+    page = (folder / "page/plan.html").read_text()
+    check("own/big, 2 hosts of 1 worker" in page and (folder / "page/worth.png").stat().st_size > 5000, "the page has rows and pictures")
+    late = plan(*words, "--deadline", "1s", status=12)
+    check("nothing meets deadline and budget" in late, "a deadline that nobody meets has its own status")
+
+    before = job.read_text()
+    plan(*words, "--deadline", "1s", "--write", job, status=12)
+    check(job.read_text() == before, "and the job stays as it was")
+    plan(*words, "--budget", "100USD", "--by", "time", "--write", job)
+    text = job.read_text()
+    check("# why this job" in text and "# here" in text and "# the end" in text and "a guess" not in text, "the job keeps its comments")
+    best = as_json(*words, "--budget", "100USD", "--by", "time")["rows"][0]
+    check(f"workers: {best['hosts'] * best['workers_a_host']}\n" in text and "money: 100" in text, "it has the workers and the budget")
+    plan(*words, "--budget", "100USD", "--by", "time", "--write", job)
+    check(job.read_text().count("\nplan:") == 1 and job.read_text().count("\nbudget:") == 1, "written twice, it has them once")
+
+
+def learning(folder: pathlib.Path, job: pathlib.Path, measured: pathlib.Path) -> None:
+    job.write_text(JOB)
+    plan(job, "--measured", measured, "--write", job)
+    out = folder / "runs/one"
+    linac("train", job, "--out", out)
+    report = json.loads(linac("report", out, "--json"))
+    check([one["what"] for one in report["planned"]] == ["start", "a step", "the run"], "the report has planned beside actual")
+    check("Planned and actual" in (out / "report/report.html").read_text(), "and so has its page")
+    text = plan("calibration", folder / "runs", "--out", folder / "calibration")
+    check("planned" in text and (folder / "calibration/calibration.png").exists(), "all runs together have a page")
+    document = as_json(job, "--runs", folder / "runs")
+    check(document["experience"]["step"]["runs"] == 1, "the next plan has learned from the run")
+    lone = folder / "lone/one"
+    linac("train", job, "--out", lone, "--set", "workers=1", "--set", "plan={}")
+    document = as_json(job, "--runs", folder / "lone")
+    check(str(lone) in document["facts"]["measured"], "a run of the same work replaces the measurement")
+    check("no run in these folders was planned" in plan("calibration", folder / "lone", status=2), "runs without a plan calibrate nothing")
+
+    reached = as_json(job, "--measured", measured, "--runs", folder / "lone", "--goal", "test accuracy >= 0")
+    check(reached["goal"]["steps"]["middle"] == 6 and reached["goal"]["steps"]["high"] > 6, "steps to a quality come from the curves, with their scatter")
+    never = as_json(job, "--measured", measured, "--runs", folder / "lone", "--goal", "test accuracy > 2")
+    check(any("is not known" in remark for remark in never["remarks"]), "a quality that nobody reached is said to be unknown")
+
+
+def sites(folder: pathlib.Path, job: pathlib.Path, measured: pathlib.Path) -> None:
+    file = folder / "sites.yaml"
+
+    def with_plan(**settings: object) -> None:
+        file.write_text(json.dumps({"near": {"kind": "local", "folder": str(folder / "launches"), "plan": settings}}))
+
+    with_plan(hosts=2, price=3, spot_price=1, spot_life_h=0.01, link="1gbit:1ms", watts=100, co2_g_per_kwh=50, queue_s=[10, 20, 40])
+    document = as_json(job, "--measured", measured, "--on", "near", "--not-here", "--spot", LINAC_SITES=str(file))
+    spot = row(document, "near, 2 hosts of 1 worker, spot")
+    check(spot["preemptions"] > 0 and spot["checkpoint_minutes"] > 0, "spot hosts are taken away, and a checkpoint's interval is named")
+    check(abs(spot["queue_s"]["high"] / spot["queue_s"]["low"] - 4) < 0.01 and spot["co2_kg"]["middle"] > 0, "queue and carbon dioxide are the site's")
+    for settings, words in (({"queue_s": [3, 2, 1]}, "plan.queue_s"), ({"hosts": 0}, "plan.hosts"), ({"price": -1}, "plan.price"), ({"link": "fast"}, "link"),
+                            ({"pric": 1}, "pric"), ({"machine": "none/such"}, "price book has no 'none/such'")):
+        with_plan(**settings)
+        text = plan(job, "--measured", measured, "--on", "near", status=2, LINAC_SITES=str(file))
+        check(words in text, f"{settings}: refused by its name")
+    check("away" in plan(job, "--measured", measured, "--on", "away", status=2, LINAC_SITES=str(file)), "a site that is not there is named")
+
+
+def refusing(folder: pathlib.Path, job: pathlib.Path, measured: pathlib.Path) -> None:
+    damaged = folder / "damaged.json"
+    damaged.write_text(measured.read_text()[:-40])
+    check("damaged.json: no measurement" in plan(job, "--measured", damaged, status=2), "half a file is refused by its name")
+    damaged.write_text(re.sub(r'"step_cpu_s": [^,]*', '"step_cpu_s": -1', measured.read_text()))
+    check("'step_cpu_s' is no number" in plan(job, "--measured", damaged, status=2), "so is a negative time")
+    for words in (["--goal", "auc"], ["--budget", "200EUR"], ["--budget", "-3"], ["--budget", "nan"], ["--deadline", "soon"], ["--runs", folder / "nowhere"],
+                  ["--machine", "no/*"]):
+        text = plan(job, "--measured", measured, *words, status=2)
+        check(str(words[0]) in text, f"{words}: named")
+    plan(status=2)
+    one_line = folder / "flow.yaml"
+    one_line.write_text("{" + ", ".join(f"{key}: 1" for key in ("name",)) + "}")
+    plan(one_line, "--measured", measured, "--write", one_line, status=2)
+    check(one_line.read_text() == "{name: 1}", "a job that cannot be written to stays as it is")
+
+
+def stopping(folder: pathlib.Path, job: pathlib.Path) -> None:
+    place = folder / "tmp"
+    place.mkdir()
+    process = subprocess.Popen([LINAC, "plan", job, "--probe-seconds", "600"], env=environment(TMPDIR=str(place)), stderr=subprocess.DEVNULL)
+    begin = time.monotonic()
+    while not list(place.glob("*/*/metrics.jsonl")) and time.monotonic() < begin + 60:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    check(process.wait(60) == 75, "Ctrl-C while it measures: status 75")
+    check(list(place.iterdir()) == [], "and nothing is left behind")
+
+
+def main() -> None:
+    os.chdir(ROOT)
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = pathlib.Path(temporary)
+        job = folder / "job.yaml"
+        job.write_text(JOB)
+        measured = measuring(folder, job)
+        planning(folder, job, measured)
+        learning(folder, job, measured)
+        job.write_text(JOB)
+        sites(folder, job, measured)
+        refusing(folder, job, measured)
+        stopping(folder, job)
+
+
+if __name__ == "__main__":
+    main()
