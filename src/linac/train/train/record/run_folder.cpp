@@ -149,8 +149,12 @@ std::vector<job::GapLine> RunFolder::missing_steps(int64_t global_step) const {
   std::vector<int64_t> there;
   std::string text;
   for (bool is_first = true; std::getline(file, text); is_first = false) {
-    const auto [state, line] = reader.read(text);
     piece_is_done();
+    if (const auto step = job::step_of_plain_line(text)) {
+      there.push_back(*step);
+      continue;
+    }
+    const auto [state, line] = reader.read(text);
     if (state != job::LineState::kWhole) continue;
     const auto* view = std::get_if<job::ViewLine>(&line);
     if (view != nullptr && is_first) begin = view->global_step;
