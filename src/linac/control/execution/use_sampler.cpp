@@ -37,7 +37,7 @@ std::vector<catalog::KeyedPoint> UseSampler::sample(const launch::AttemptUse& us
     host_last_ = host;
   }
 
-  for (const launch::GpuUse& gpu : use.gpus) {
+  for (const energy::GpuUse& gpu : use.gpus) {
     const std::string name = "system/gpu" + std::to_string(gpu.number);
     add(name + "_utilization", gpu.utilization);
     add_bytes((name + "_memory_mb").c_str(), gpu.memory_bytes);

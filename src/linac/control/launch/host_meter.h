@@ -1,12 +1,9 @@
 #pragma once
 // What a whole host does, from /proc and /sys. One thread an object.
 
-#include <cstdint>
 #include <filesystem>
-#include <map>
-#include <optional>
-#include <string>
 
+#include "linac/base/energy/rapl.h"
 #include "linac/control/launch/use.h"
 
 namespace linac::launch {
@@ -15,19 +12,11 @@ class HostMeter {
  public:
   explicit HostMeter(std::filesystem::path proc = "/proc", std::filesystem::path sys = "/sys");
 
-  /// Energy is that of Linux's powercap (RAPL: packages and DRAM), whose counters wrap around; often only root may read
-  /// them, and virtual machines have none.
   HostUse read();
 
  private:
-  std::optional<double> energy_j();
-
-  struct Counter {
-    int64_t last_uj = 0, range_uj = 0;
-  };
-  const std::filesystem::path proc_, sys_;
-  std::map<std::string, Counter> counters_;  // by folder
-  double energy_j_ = 0;
+  const std::filesystem::path proc_;
+  energy::Rapl rapl_;
 };
 
 }  // namespace linac::launch

@@ -13,7 +13,6 @@
 #include "linac/base/base/error.h"
 #include "linac/control/launch/accounts.h"
 #include "linac/control/launch/attempt_folder.h"
-#include "linac/control/launch/gpu_meter.h"
 
 namespace linac::launch {
 namespace {
@@ -186,7 +185,7 @@ AttemptUse LocalLauncher::use(const AttemptKey& attempt) {
   use.written_bytes = processes.written_bytes;
   use.host = host_.read();
   if (const auto found = held_.find(attempt.folder); found != held_.end())
-    use.gpus = gpu_meter().read(found->second.limits.gpus);
+    use.gpus = energy::gpu_meter().read(found->second.limits.gpus);
   return use;
 }
 

@@ -3,7 +3,6 @@
 
 #include "linac/base/base/atomic_file.h"
 #include "linac/base/base/temporary_folder.h"
-#include "linac/control/launch/gpu_meter.h"
 #include "linac/control/launch/host_meter.h"
 
 namespace linac::launch {
@@ -51,22 +50,6 @@ TEST(HostMeter, OfThisHost) {
   const HostUse use = meter.read();
   EXPECT_GT(use.busy_s, 0);
   EXPECT_GT(use.memory_bytes, 1 << 20);
-}
-
-TEST(GpuMeter, ReadsTheGpusThatAnswer) {
-  const GpuMeter meter(LINAC_TEST_NVML);
-  const auto use = meter.read({0, 1, 7});
-  ASSERT_EQ(use.size(), 2u);
-  EXPECT_EQ(use[0].number, 0);
-  EXPECT_EQ(use[0].utilization, 0.75);
-  EXPECT_EQ(use[0].memory_bytes, int64_t{3} << 30);
-  EXPECT_EQ(use[0].power_w, 251.5);
-  EXPECT_EQ(use[1].number, 1);
-  EXPECT_EQ(use[1].power_w, std::nullopt);
-}
-
-TEST(GpuMeter, WithoutTheLibraryThereAreNone) {
-  EXPECT_TRUE(GpuMeter("libnowhere.so.1").read({0}).empty());
 }
 
 }  // namespace

@@ -5,14 +5,9 @@
 #include <optional>
 #include <vector>
 
-namespace linac::launch {
+#include "linac/base/energy/gpu_meter.h"
 
-struct GpuUse {
-  int number = 0;
-  double utilization = 0;  // 0 to 1: part of the time in which a kernel ran
-  int64_t memory_bytes = 0;
-  std::optional<double> power_w;  // none if the GPU does not tell
-};
+namespace linac::launch {
 
 struct HostUse {
   double busy_s = 0;               // of all cores together, since boot
@@ -25,7 +20,7 @@ struct AttemptUse {
   std::optional<int64_t> memory_bytes;               // resident now
   std::optional<int64_t> read_bytes, written_bytes;  // of storage, so far
   std::optional<HostUse> host;                       // the whole host, where it is but one
-  std::vector<GpuUse> gpus;                          // the attempt's own
+  std::vector<energy::GpuUse> gpus;                  // the attempt's own
 };
 
 }  // namespace linac::launch

@@ -1,13 +1,20 @@
 #pragma once
 // What NVIDIA's GPUs do, by NVML, which is loaded if the host has it. Thread-safe.
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "linac/control/launch/use.h"
+namespace linac::energy {
 
-namespace linac::launch {
+struct GpuUse {
+  int number = 0;
+  double utilization = 0;  // 0 to 1: part of the time in which a kernel ran
+  int64_t memory_bytes = 0;
+  std::optional<double> power_w, energy_j;  // energy: since its driver was loaded; none if the GPU does not tell
+};
 
 class GpuMeter {
  public:
@@ -15,6 +22,8 @@ class GpuMeter {
   ~GpuMeter();
   GpuMeter(const GpuMeter&) = delete;
   GpuMeter& operator=(const GpuMeter&) = delete;
+
+  bool is_there() const { return calls_ != nullptr; }
 
   /// Those of `gpus` that answer.
   std::vector<GpuUse> read(const std::vector<int>& gpus) const;
@@ -28,4 +37,4 @@ class GpuMeter {
 /// The one of this process; loaded at the first call.
 const GpuMeter& gpu_meter();
 
-}  // namespace linac::launch
+}  // namespace linac::energy

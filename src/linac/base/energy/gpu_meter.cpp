@@ -1,10 +1,10 @@
-#include "linac/control/launch/gpu_meter.h"
+#include "linac/base/energy/gpu_meter.h"
 
 #include <dlfcn.h>
 
 #include <type_traits>
 
-namespace linac::launch {
+namespace linac::energy {
 namespace {
 
 // As nvml.h has them (NVML API reference, "Device Queries"); the ABI of these is fixed.
@@ -26,6 +26,7 @@ struct GpuMeter::Calls {
   int (*utilization)(Device, Utilization*);
   int (*memory)(Device, Memory*);
   int (*power_mw)(Device, unsigned*);
+  int (*energy_mj)(Device, unsigned long long*);  // null: a driver of before Volta
 };
 
 GpuMeter::GpuMeter(const std::string& library) : library_(dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL)) {
@@ -42,7 +43,9 @@ GpuMeter::GpuMeter(const std::string& library) : library_(dlopen(library.c_str()
   find(calls.utilization, "nvmlDeviceGetUtilizationRates");
   find(calls.memory, "nvmlDeviceGetMemoryInfo");
   find(calls.power_mw, "nvmlDeviceGetPowerUsage");
-  if (all && calls.initialize() == kSuccess) calls_ = std::make_unique<Calls>(calls);
+  const bool without_energy = all;
+  find(calls.energy_mj, "nvmlDeviceGetTotalEnergyConsumption");
+  if (without_energy && calls.initialize() == kSuccess) calls_ = std::make_unique<Calls>(calls);
 }
 
 GpuMeter::~GpuMeter() {
@@ -62,10 +65,13 @@ std::vector<GpuUse> GpuMeter::read(const std::vector<int>& gpus) const {
       continue;
     unsigned power_mw = 0;
     const bool power = calls_->power_mw(device, &power_mw) == kSuccess;
+    unsigned long long energy_mj = 0;
+    const bool energy = calls_->energy_mj != nullptr && calls_->energy_mj(device, &energy_mj) == kSuccess;
     all.push_back({.number = number,
                    .utilization = utilization.gpu / 100.0,
                    .memory_bytes = static_cast<int64_t>(memory.used),
-                   .power_w = power ? std::optional(power_mw / 1000.0) : std::nullopt});
+                   .power_w = power ? std::optional(power_mw / 1000.0) : std::nullopt,
+                   .energy_j = energy ? std::optional(static_cast<double>(energy_mj) / 1000) : std::nullopt});
   }
   return all;
 }
@@ -75,4 +81,4 @@ const GpuMeter& gpu_meter() {
   return meter;
 }
 
-}  // namespace linac::launch
+}  // namespace linac::energy

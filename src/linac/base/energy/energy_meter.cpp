@@ -1,0 +1,70 @@
+#include "linac/base/energy/energy_meter.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "linac/base/base/plural.h"
+
+namespace linac::energy {
+
+EnergyMeter::EnergyMeter(const GpuMeter& gpus, std::vector<int> gpu_numbers, double model_w, std::filesystem::path sys)
+    : gpu_meter_(gpus), numbers_(std::move(gpu_numbers)), model_w_(model_w), rapl_(std::move(sys)) {}
+
+void EnergyMeter::read(double now_s) {
+  if (!begun_s_) begun_s_ = now_s;
+  now_s_ = std::max(now_s_, now_s);
+  if (const auto joules = rapl_.read()) host_j_ = joules;
+  for (const GpuUse& use : gpu_meter_.read(numbers_)) {
+    if (!use.power_w && !use.energy_j) continue;
+    const auto [found, fresh] = gpus_.try_emplace(use.number);
+    Gpu& gpu = found->second;
+    if (!fresh && use.energy_j && gpu.last.energy_j)
+      gpu.joules += std::max(0.0, *use.energy_j - *gpu.last.energy_j);  // below: its driver was loaded anew
+    else if (!fresh && use.power_w && gpu.last.power_w)
+      gpu.joules += (now_s_ - gpu.at_s) * (*use.power_w + *gpu.last.power_w) / 2;
+    gpu.last = use;
+    gpu.at_s = now_s_;
+  }
+}
+
+double EnergyMeter::measured_j() const {
+  double joules = host_j_.value_or(0);
+  for (const auto& [number, gpu] : gpus_) joules += gpu.joules;
+  return joules;
+}
+
+void EnergyMeter::end_idle() {
+  const double seconds = begun_s_ ? now_s_ - *begun_s_ : 0;
+  if (seconds > 0 && (host_j_ || !gpus_.empty())) idle_w_ = (measured_j() - before_j_) / seconds;
+  before_j_ = measured_j();
+  begun_s_ = now_s_;
+}
+
+Use EnergyMeter::use() const {
+  Use use{.seconds = begun_s_ ? now_s_ - *begun_s_ : 0, .idle_w = idle_w_};
+  use.is_measured = host_j_ || !gpus_.empty();
+  const std::string host =
+      host_j_ ? fmt::format("processors measured (RAPL: {})", rapl_.words())
+              : fmt::format("processors not counted ({})", rapl_.words().empty() ? "not read yet" : rapl_.words());
+  if (!use.is_measured) {
+    use.joules = model_w_ * use.seconds;
+    use.method = model_w_ > 0 ? fmt::format("a model, {:g} W; {}", model_w_, host) : fmt::format("not known; {}", host);
+    if (!numbers_.empty()) use.method += gpu_meter_.is_there() ? "; GPUs do not tell" : "; no NVML";
+    return use;
+  }
+  use.joules = measured_j() - before_j_;
+  use.method = host;
+  const auto told = static_cast<int64_t>(gpus_.size()), all = static_cast<int64_t>(numbers_.size());
+  if (told > 0) {
+    const bool counted =
+        std::ranges::all_of(gpus_, [](const auto& gpu) { return gpu.second.last.energy_j.has_value(); });
+    use.method +=
+        fmt::format("; {} measured (NVML, {})", plural(told, "GPU"), counted ? "energy" : "power at each reading");
+  }
+  if (told < all) use.method += fmt::format("; {} not counted", plural(all - told, "GPU"));
+  use.method += "; without fans, disks and losses of the power supply";
+  return use;
+}
+
+}  // namespace linac::energy
