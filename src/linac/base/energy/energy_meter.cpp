@@ -42,7 +42,9 @@ void EnergyMeter::end_idle() {
 }
 
 Use EnergyMeter::use() const {
-  Use use{.seconds = begun_s_ ? now_s_ - *begun_s_ : 0, .idle_w = idle_w_};
+  Use use;
+  use.seconds = begun_s_ ? now_s_ - *begun_s_ : 0;
+  use.idle_w = idle_w_;
   use.is_measured = host_j_ || !gpus_.empty();
   const std::string host =
       host_j_ ? fmt::format("processors measured (RAPL: {})", rapl_.words())

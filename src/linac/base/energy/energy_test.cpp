@@ -1,6 +1,10 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <chrono>
+#include <cstdio>
+#include <thread>
+
 #include "linac/base/base/atomic_file.h"
 #include "linac/base/base/temporary_folder.h"
 #include "linac/base/base/test_errors.h"
@@ -135,6 +139,17 @@ TEST_F(MadeSys, GpusTellEnergyOrPower) {
   const Use use = meter.use();
   EXPECT_NEAR(use.joules, 1000, 1e-6) << "what the first one's counter rose by";
   expect_in(use.method, {"processors not counted", "1 GPU measured (NVML, energy)", "2 GPUs not counted"});
+}
+
+TEST(EnergyMeter, OfThisHost) {
+  EnergyMeter meter(gpu_meter(), {0}, 100);
+  meter.read(0);
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  meter.read(0.2);
+  const Use use = meter.use();
+  std::printf("%g J in %g s: %s\n", use.joules, use.seconds, use.method.c_str());
+  EXPECT_GE(use.joules, 0);
+  EXPECT_EQ(use.is_measured, use.method.find("model") == std::string::npos) << use.method;
 }
 
 TEST(GpuMeter, ReadsTheGpusThatAnswer) {

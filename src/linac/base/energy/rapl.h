@@ -3,10 +3,10 @@
 // One thread an object.
 //
 // Counted are the packages, each once, though two interfaces may show it (intel-rapl, intel-rapl-mmio), and the memory
-// ("dram") of each, which a package's counter does not hold (Intel SDM 3B, 15.10). Cores and graphics are parts of a
-// package. "psys" holds packages, memory and more once again, so it counts only where no package can be read. Counters
-// wrap around after some minutes of full load, and twice is not noticed: read at least once a minute. Often only root
-// may read them, and most virtual machines have none.
+// ("dram") of each, which a package's counter does not hold (Intel SDM 3B, RAPL domains). Cores and graphics are parts
+// of a package. "psys" holds packages, memory and more once again, so it counts only where no package can be read.
+// Counters wrap around after some minutes of full load, and twice is not noticed: read at least once a minute. Often
+// only root may read them, and most virtual machines have none.
 
 #include <cstdint>
 #include <filesystem>
