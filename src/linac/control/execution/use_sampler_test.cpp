@@ -24,7 +24,7 @@ TEST(UseSampler, TellsRatesFromTheSecondSampleOn) {
   use.read_bytes = 0;
   use.written_bytes = 1 << 20;
   use.host = launch::HostUse{.busy_s = 100, .memory_bytes = 8 << 20, .energy_j = 50};
-  use.gpus = {{.number = 3, .utilization = 0.5, .memory_bytes = 2 << 20, .power_w = 70}};
+  use.gpus = {{.number = 3, .utilization = 0.5, .memory_bytes = 2 << 20, .power_w = 70, .energy_j = {}}};
   EXPECT_EQ(values(sampler.sample(use, begin, 0, 0)), (std::map<std::string, double>{{"system/memory_mb", 3},
                                                                                      {"system/read_mb", 0},
                                                                                      {"system/written_mb", 1},
