@@ -11,6 +11,8 @@
 
 #include "linac/base/base/error.h"
 #include "linac/base/base/float_clones.h"
+#include "linac/base/base/log.h"
+#include "linac/io/data/cache/remade.h"
 #include "linac/io/data/formats/tfrecord.h"
 #include "linac/io/storage/cache.h"
 #include "linac/io/storage/storage.h"
@@ -115,14 +117,27 @@ namespace {
 
 class PackedShowers : public SampleFile {
  public:
-  PackedShowers(const std::filesystem::path& path, std::string name)
-      : path_(path), name_(std::move(name)), source_(path) {
+  PackedShowers(const std::filesystem::path& path, std::string name, PackAgain again)
+      : path_(path), name_(std::move(name)), again_(std::move(again)), source_(path) {
     try {
-      if (read_index()) return;
+      is_sound_ = read_index();
     } catch (const json::exception&) {
       // Notes that are none: damaged.
     }
-    fail("has no sound index");
+  }
+
+  /// Whether it has an index.
+  bool is_sound() const { return is_sound_; }
+  /// In its place, once. `what`: is wrong with it.
+  std::unique_ptr<const PackedShowers> anew(const std::string& what) const {
+    ::unlink(path_.c_str());
+    const std::string words =
+        fmt::format("[data] {}: its packed copy {} {} (a failing disk?)", name_, path_.string(), what);
+    if (!again_)
+      throw environment_error(words + "; it has been removed: start again, or set LINAC_CACHE to another folder");
+    log::warn(words + "; it is made anew");
+    auto made = std::make_unique<const PackedShowers>(again_(), name_, nullptr);
+    return made->is_sound() ? std::move(made) : made->anew("has no sound index again");
   }
 
   std::string format() const override { return "tfrecord"; }
@@ -167,6 +182,23 @@ class PackedShowers : public SampleFile {
 
   Shower shower_of(int64_t event) const {
     LINAC_CHECK(event >= 0 && event < events());
+    if (const PackedShowers* const made = remade_.get()) return made->shower_of(event);
+    if (auto shower = sound_shower(event)) return std::move(*shower);
+    return remade_.get_or_make([&] { return anew_as_before(event); }).shower_of(event);
+  }
+
+  std::unique_ptr<const PackedShowers> anew_as_before(int64_t event) const {
+    auto made = anew(fmt::format("is damaged at event {}", event));
+    const bool same = made->original_.content == original_.content && made->original_.bytes == original_.bytes &&
+                      made->ends_ == ends_ && made->shape_ == shape_;
+    if (same) return made;
+    throw data_error(
+        fmt::format("[data] {}: the file has changed since it was opened; leave the files alone while they "
+                    "are used, then start again",
+                    name_));
+  }
+
+  std::optional<Shower> sound_shower(int64_t event) const {
     const auto i = static_cast<size_t>(event);
     const uint64_t begin = i == 0 ? sizeof(PackedShowersHead) : ends_[i - 1];
     const size_t bytes = ends_[i] - begin;
@@ -175,7 +207,7 @@ class PackedShowers : public SampleFile {
                   .words_count = words_of(shape_)};
     const std::span<std::byte> room(reinterpret_cast<std::byte*>(shower.room.get()), bytes);
     source_.read(begin, room);
-    if (storage::checksum(room) != hashes_[i]) fail(fmt::format("is damaged at event {}", event));
+    if (storage::checksum(room) != hashes_[i]) return std::nullopt;
     std::memcpy(&shower.head, room.data(), sizeof shower.head);
     uint64_t bits = 0;
     if (bytes == packed_bytes(shape_, shower.head.filled))
@@ -184,8 +216,7 @@ class PackedShowers : public SampleFile {
     const size_t beyond = shower.words_count * kWordCells - static_cast<size_t>(shape_.cells());
     const bool fits = bits == shower.head.filled && bytes == packed_bytes(shape_, bits) &&
                       (beyond == 0 || shower.words()[shower.words_count - 1] >> (kWordCells - beyond) == 0);
-    if (!fits) fail(fmt::format("is damaged at event {}", event));
-    return shower;
+    return fits ? std::optional(std::move(shower)) : std::nullopt;
   }
 
   /// Each part is compared with what is there before it is believed.
@@ -218,17 +249,12 @@ class PackedShowers : public SampleFile {
     return end == index_begin;
   }
 
-  [[noreturn]] void fail(const std::string& what) const {
-    ::unlink(path_.c_str());
-    throw environment_error(
-        fmt::format("[data] {}: its packed copy {} {} (a failing disk?); it has been removed: start again, or set "
-                    "LINAC_CACHE to another folder",
-                    name_, path_.string(), what));
-  }
-
   const std::filesystem::path path_;
   const std::string name_;
+  const PackAgain again_;
   const FileSource source_;
+  bool is_sound_ = false;
+  mutable Remade<PackedShowers> remade_;
   EventShape shape_;
   OriginalFile original_;
   std::vector<uint64_t> ends_, hashes_;
@@ -245,8 +271,10 @@ bool is_packed_showers(const std::filesystem::path& path) {
   return head == kPackedShowersSignature;
 }
 
-std::unique_ptr<const ShowerFile> open_packed_showers(const std::filesystem::path& path, const std::string& name) {
-  return std::make_unique<PackedShowers>(path, name);
+std::unique_ptr<const ShowerFile> open_packed_showers(const std::filesystem::path& path, const std::string& name,
+                                                      PackAgain again) {
+  auto file = std::make_unique<const PackedShowers>(path, name, std::move(again));
+  return file->is_sound() ? std::move(file) : file->anew("has no sound index");
 }
 
 }  // namespace linac::data

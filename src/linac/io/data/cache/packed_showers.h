@@ -64,8 +64,13 @@ class ShowerPacker {
 /// Whether the file lies in the cache and begins as a packed one; environment error.
 bool is_packed_showers(const std::filesystem::path& path);
 
-/// `name`: of the file that was packed. A file that is damaged is removed: environment error, here or when the event is
-/// read.
-std::unique_ptr<const ShowerFile> open_packed_showers(const std::filesystem::path& path, const std::string& name);
+/// Packs the original once more; where the result lies.
+using PackAgain = std::function<std::filesystem::path()>;
+
+/// `name`: of the file that was packed. A file that is damaged, which shows here or when an event is read, is removed
+/// and made anew, once; without `again`, or damaged again: environment error. Data error if the original is another by
+/// then.
+std::unique_ptr<const ShowerFile> open_packed_showers(const std::filesystem::path& path, const std::string& name,
+                                                      PackAgain again = {});
 
 }  // namespace linac::data

@@ -113,6 +113,39 @@ TEST_F(PackedShowersTest, AlteredOrCutItIsRefusedAndRemoved) {
   EXPECT_GT(refused, 100);
 }
 
+TEST_F(PackedShowersTest, DamagedItIsMadeAnewOnce) {
+  const ShowerBlock wanted = odd_showers(kSmallShape);
+  const std::string content = packed(wanted);
+  int times = 0;
+  const auto opened_with = [&](const std::string& now, const std::string& then) {
+    make_folder(file().parent_path());
+    write_file_atomically(file(), now);
+    return open_packed_showers(file(), "s3://x/a", [&, then] {
+      ++times;
+      write_file_atomically(file(), then);
+      return file();
+    });
+  };
+  std::string in_an_event = content, in_the_index = content;
+  in_an_event[in_an_event.size() / 4] ^= 1;
+  in_the_index[in_the_index.size() - 200] ^= 1;
+  for (const std::string& damaged : {in_an_event, in_the_index, content.substr(0, 100)}) {
+    times = 0;
+    ShowerBlock all;
+    const auto showers = opened_with(damaged, content);
+    for (int again = 0; again < 2; ++again) showers->read(0, 4, all);
+    EXPECT_TRUE(same_bits(all.image, wanted.image));
+    EXPECT_EQ(times, 1);
+  }
+  ShowerBlock all;
+  message_of(ErrorCode::kEnvironment, [&] { opened_with(in_the_index, in_the_index)->read(0, 4, all); });
+  message_of(ErrorCode::kEnvironment, [&] { opened_with(in_an_event, in_an_event)->read(0, 4, all); });
+  const ShowerBlock others = odd_showers({4, 4, 4});
+  const std::string said =
+      message_of(ErrorCode::kData, [&] { opened_with(in_an_event, packed(others))->read(0, 4, all); });
+  EXPECT_TRUE(contains(said, "has changed since it was opened")) << said;
+}
+
 TEST_F(PackedShowersTest, OnlyTheCacheHasThem) {
   const std::string content = packed(odd_showers(kSmallShape));
   write_file_atomically(path("a"), content.substr(0, 100));

@@ -8,13 +8,14 @@
 #include "linac/base/base/error.h"
 #include "linac/base/base/float_clones.h"
 #include "linac/io/data/cache/packed_showers.h"
+#include "linac/io/data/cache/shower_copy.h"
 #include "linac/io/data/formats/table.h"
 
 namespace linac::data {
 
 std::unique_ptr<const ShowerFile> open_shower_file(const std::filesystem::path& path, const std::string& name,
                                                    const Fields& fields, const std::optional<FileIndex>& index) {
-  if (is_packed_showers(path)) return open_packed_showers(path, name);
+  if (is_packed_showers(path)) return open_packed_showers(path, name, [name] { return shower_copy(name); });
   const Format& format = format_of(*storage::Source::of_file(path, name));
   if (format.showers == nullptr)
     throw data_error(
