@@ -20,6 +20,8 @@ constexpr double kCrowdingSpread = 0.08;
 // The model of the exchange against measured sums of up to eight hosts (docs/internals/scaling.md), and over links that
 // nobody has described.
 constexpr double kExchangeSpread = 0.25, kUnknownLinkSpread = 0.8;
+// Beyond these the measurement says of itself that it is not what a training will be.
+constexpr double kGrows = 1.15, kWaited = 0.1;
 constexpr double kOtherHostStartSpread = 0.5, kMeetingSpread = 0.5;
 constexpr double kPreemptionSpread = 0.5;
 // Power of a busy machine against what a book says (CodeCarbon against meters: arXiv:2509.22092).
@@ -73,6 +75,20 @@ void forecast_step(const Measured& measured, const Place& place, const Load& loa
   const double jitter = measured.jitter();
   const double of_mean = jitter / std::sqrt(static_cast<double>(measured.step_s.size()));
   double spread = joined(joined(kStepSpread, of_mean), place.slower.spread);
+  if (const double growth = measured.growth(); growth > kGrows) {
+    spread = joined(spread, std::log(growth));
+    found.remarks.push_back(
+        fmt::format("its steps took {:.0f} % longer at the end of the measurement than at its begin: "
+                    "a longer one tells more (--probe-seconds)",
+                    100 * (growth - 1)));
+  }
+  if (measured.waited > kWaited) {
+    spread = joined(spread, measured.waited);
+    found.remarks.push_back(
+        fmt::format("its threads waited for a processor for {:.0f} % of the time when it was measured: "
+                    "other work ran beside it, and alone it is sooner",
+                    100 * measured.waited));
+  }
   if (load.side_by_side > measured.replicas)
     spread = joined(spread, kCrowdingSpread * std::log2(static_cast<double>(load.side_by_side) / measured.replicas));
   const double compute_s = load.compute_s;

@@ -96,6 +96,21 @@ TEST(Forecast, WaitsForTheSlowestAndForTheLink) {
   EXPECT_FALSE(forecast(talks, whole(), many, four, {}, {}).remarks.empty());
 }
 
+TEST(Forecast, AMeasurementThatDoubtsItselfIsWide) {
+  const double calm = of({}, place()).compute.spread;
+  Measured noisy = measured();
+  noisy.waited = 0.3;
+  const Forecast beside = forecast(noisy, whole(), place(), {}, {}, {});
+  EXPECT_GT(beside.compute.spread, calm + 0.2);
+  EXPECT_NE(beside.remarks.at(0).find("waited for a processor for 30 %"), std::string::npos);
+  Measured grows = measured();
+  grows.step_s.clear();
+  for (int i = 0; i < 30; ++i) grows.step_s.push_back(0.1 + 0.002 * i);
+  const Forecast longer = forecast(grows, whole(), place(), {}, {}, {});
+  EXPECT_GT(longer.compute.spread, calm + 0.2);
+  EXPECT_NE(longer.remarks.at(0).find("longer at the end"), std::string::npos);
+}
+
 TEST(Forecast, MoneyEnergyAndCarbonFollowFromTheHours) {
   Place rented = place();
   rented.price = 3.6;

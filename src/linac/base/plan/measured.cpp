@@ -112,6 +112,7 @@ void members(Visitor&& visit, Value& value) {
   visit("start_of_several_s", value.start_of_several_s);
   visit("step_s", value.step_s);
   visit("step_cpu_s", value.step_cpu_s);
+  visit("waited", value.waited);
   visit("between_s", value.between_s);
   visit("end_s", value.end_s);
   visit("checkpoint_s", value.checkpoint_s);
@@ -134,6 +135,19 @@ double Measured::jitter() const {
   double squares = 0;
   for (const double step : step_s) squares += std::pow(step - mean, 2);
   return step_s.size() < 2 ? 0 : std::sqrt(squares / static_cast<double>(step_s.size() - 1)) / mean;
+}
+
+double Measured::growth() const {
+  constexpr size_t kFewest = 12;
+  if (step_s.size() < kFewest) return 1;
+  const size_t third = step_s.size() / 3;
+  const auto median = [](std::vector<double> values) {
+    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+    std::nth_element(values.begin(), middle, values.end());
+    return *middle;
+  };
+  const auto size = static_cast<std::ptrdiff_t>(third);
+  return median({step_s.end() - size, step_s.end()}) / median({step_s.begin(), step_s.begin() + size});
 }
 
 std::string to_text(const Measured& measured) {

@@ -28,6 +28,7 @@ struct Measured {
   std::optional<double> start_of_several_s;  // likewise of two workers, which have to meet
   std::vector<double> step_s;                // by the clock, without those that follow a start
   double step_cpu_s = 0;                     // of one step, all its threads
+  double waited = 0;                         // for a processor, as a part of the time: other work ran beside it
   std::optional<double> between_s;  // from an epoch's last step to the next one's first: test, checkpoint, pictures
   std::optional<double> end_s;      // from the last step to the end of the process
   double checkpoint_s = 0;          // in which a checkpoint halts the training
@@ -42,6 +43,8 @@ struct Measured {
   double mean_step_s() const;
   /// Standard deviation of a step over their mean.
   double jitter() const;
+  /// How much longer the last third of the steps took than the first, at the median; 1 for less than twelve.
+  double growth() const;
 };
 
 std::string to_text(const Measured& measured);

@@ -158,10 +158,11 @@ void run_plan(PlanOptions options) {
   options.places.here = !options.not_here;
   const std::vector<plan::Place> places = places_for(options.places, measured, book);
   if (options.workers.empty()) options.workers = job.workers > 1 ? std::vector{1, job.workers} : std::vector{1};
+  std::vector<plan::Experience> experiences;
+  for (const plan::Place& place : places) experiences.push_back(experience_of(before.planned, place.name));
   std::vector<plan::Forecast> found;
-  for (const plan::Candidate& candidate : plan::candidates(measured, places, options.spot, options.workers))
-    found.push_back(
-        plan::forecast(measured, report.goal, places[candidate.place], candidate, wishes, report.experience));
+  for (const plan::Candidate& one : plan::candidates(measured, places, options.spot, options.workers))
+    found.push_back(plan::forecast(measured, report.goal, places[one.place], one, wishes, experiences[one.place]));
   const auto order =
       std::find_if(kOrders.begin(), kOrders.end(), [&](const auto& one) { return one.first == options.by; });
   plan::rank(found, order->second);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
+#include <iterator>
 #include <regex>
 #include <variant>
 
@@ -119,7 +120,12 @@ RunsBefore runs_before(const std::vector<std::string>& folders, const std::strin
   return before;
 }
 
-plan::Experience experience_of(const std::vector<PlannedRun>& runs) {
+plan::Experience experience_of(const std::vector<PlannedRun>& runs, const std::string& place) {
+  constexpr size_t kEnough = 3;
+  std::vector<PlannedRun> there;
+  std::ranges::copy_if(runs, std::back_inserter(there),
+                       [&](const PlannedRun& run) { return run.on.starts_with(place + ","); });
+  if (!place.empty() && there.size() >= kEnough) return experience_of(there);
   std::vector<plan::Outcome> start, step, whole;
   const auto add = [](std::vector<plan::Outcome>& to, const std::vector<double>& planned,
                       const std::optional<double>& actual) {

@@ -32,7 +32,9 @@ RunsBefore runs_before(const std::vector<std::string>& folders, const std::strin
 /// From a run's record. User error if it has no step, or its workers' times are not told.
 plan::Measured measured_by_run(const std::filesystem::path& folder);
 
-plan::Experience experience_of(const std::vector<PlannedRun>& runs);
+/// Of the runs that were planned for this place, if there are three: a place that is not what is said of it shows. Else
+/// of all.
+plan::Experience experience_of(const std::vector<PlannedRun>& runs, const std::string& place = "");
 
 /// Steps until a measure of the test was as good as wanted, of runs with the same work: "test auc >= 0.98".
 struct GoalWish {

@@ -28,7 +28,7 @@ using Clock = TimedTraining::Clock;
 using Strings = std::vector<std::string>;
 
 constexpr std::chrono::milliseconds kLook{2};
-constexpr size_t kStepsAtLeast = 4, kStepsEnough = 200;
+constexpr size_t kStepsAtLeast = 4, kStepsEnough = 1000;
 constexpr double kShareOfShort = 0.4;  // of the time, for the training of two epochs at most
 
 double seconds_between(Clock::time_point from, Clock::time_point to) {
@@ -164,6 +164,7 @@ class Probe {
          {job::Phase::kInput, job::Phase::kCompute, job::Phase::kCommunication, job::Phase::kUpdate})
       cpu_s += account.time_in(phase).cpu_s;
     found.step_cpu_s = cpu_s / static_cast<double>(training.steps().size());
+    found.waited = training.waited(found.replicas * found.threads);
     found.checkpoint_s = account.time_in(job::Phase::kCheckpoint).wall_s;
   }
 

@@ -39,7 +39,7 @@ bool TimedTraining::look() {
   take_output();
   count_steps();
   if (!child_.child.runs()) return false;
-  look_at_memory();
+  look_at_process();
   const auto end = child_.child.ended();
   if (!end) return true;
   ended_ = Clock::now();
@@ -84,7 +84,21 @@ void TimedTraining::count_steps() {
   }
 }
 
-void TimedTraining::look_at_memory() {
+double TimedTraining::waited(int threads) const {
+  return waited_s_ / threads / std::chrono::duration<double>(looked_ - began_).count();
+}
+
+void TimedTraining::look_at_process() {
+  constexpr std::chrono::milliseconds kPause{250};
+  if (Clock::now() < looked_ + kPause) return;
+  looked_ = Clock::now();
+  double waited_ns = 0;
+  std::error_code ended;
+  for (const auto& task : std::filesystem::directory_iterator(fmt::format("/proc/{}/task", child_.child.id()), ended)) {
+    double ran_ns = 0, task_ns = 0;  // Documentation/scheduler/sched-stats.rst of Linux
+    if (std::ifstream(task.path() / "schedstat") >> ran_ns >> task_ns) waited_ns += task_ns;
+  }
+  waited_s_ = std::max(waited_s_, waited_ns * 1e-9);
   std::ifstream status(fmt::format("/proc/{}/status", child_.child.id()));
   constexpr std::string_view kPeak = "VmHWM:";
   for (std::string line; std::getline(status, line);) {

@@ -44,13 +44,15 @@ class TimedTraining {
   Clock::time_point ended() const { return ended_; }
   /// The most memory that its process has held, GiB, as far as it was looked at; of its workers, if it has some, none.
   double memory_gib() const { return memory_gib_; }
+  /// How long its threads have waited for a processor that others had, as a part of the time, likewise.
+  double waited(int threads) const;
   /// Of all its workers. Once it has ended.
   std::vector<job::WorkerAccount> times() const;
 
  private:
   void take_output();
   void count_steps();
-  void look_at_memory();
+  void look_at_process();
 
   std::filesystem::path folder_;
   Clock::time_point began_, ended_;
@@ -59,7 +61,8 @@ class TimedTraining {
   std::streamoff seen_ = 0;
   std::vector<Step> steps_;
   bool stopped_ = false;
-  double memory_gib_ = 0;
+  double memory_gib_ = 0, waited_s_ = 0;
+  Clock::time_point looked_;
 };
 
 }  // namespace linac::cli
