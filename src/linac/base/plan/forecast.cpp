@@ -17,8 +17,8 @@ namespace {
 constexpr double kStepSpread = 0.04, kStartSpread = 0.15, kBetweenSpread = 0.15;
 // For each doubling of what computes side by side on a host beyond what was measured: memory and caches are shared.
 constexpr double kCrowdingSpread = 0.08;
-// The model of the exchange against measured sums of up to eight hosts (docs/internals/scaling.md), and over links that
-// nobody has described.
+// The model of the exchange against measured sums of two to eight hosts, which is further off the more there are
+// (docs/internals/scaling.md), and over links that nobody has described.
 constexpr double kExchangeSpread = 0.25, kUnknownLinkSpread = 0.8;
 // Beyond these the measurement says of itself that it is not what a training will be.
 constexpr double kGrows = 1.15, kWaited = 0.1;
@@ -106,7 +106,7 @@ void forecast_step(const Measured& measured, const Place& place, const Load& loa
     }
     const bool within = candidate.hosts == 1;
     found.exchange = {predict(step, workers, within ? kWithinHost : place.link).exposed_s,
-                      within || place.link_known ? kExchangeSpread : kUnknownLinkSpread};
+                      within || place.link_known ? kExchangeSpread * (1 + std::log2(workers) / 2) : kUnknownLinkSpread};
     if (!within && !place.link_known)
       found.remarks.push_back("its link is not known: 10gbit:50us is supposed; set plan.link of the site");
   }

@@ -105,6 +105,7 @@ std::unique_ptr<Site> find_site(const std::string& name, const std::map<std::str
 std::string sample_site(const std::string& word) {
   const Kind& kind = kind_named(word, "[sites] init");
   std::string text = fmt::format("# {}: {}\nmy-{}:\n", kind.word, kind.meaning, kind.word);
+  std::string map_before;
   for (const config::Setting& setting : kind.settings()) {
     static const std::map<std::string, std::string> kExamples{
         {"folder", "/home/me/linac"},
@@ -119,7 +120,12 @@ std::string sample_site(const std::string& word) {
     const std::string value = setting.key == "kind"        ? kind.word
                               : example != kExamples.end() ? example->second
                                                            : setting.value;
-    text += fmt::format("  {}{}: {}   # {}\n", set ? "" : "# ", setting.key, value, setting.help);
+    const size_t dot = setting.key.find('.');
+    const std::string map = dot == std::string::npos ? "" : setting.key.substr(0, dot);
+    if (!map.empty() && map != map_before) text += fmt::format("  # {}:\n", map);
+    map_before = map;
+    text += fmt::format("  {}{}{}: {}   # {}\n", set ? "" : "# ", map.empty() ? "" : "  ",
+                        map.empty() ? setting.key : setting.key.substr(dot + 1), value, setting.help);
   }
   if (kind.notes != nullptr) text += kind.notes();
   return text;

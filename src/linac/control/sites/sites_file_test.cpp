@@ -60,6 +60,15 @@ TEST(SitesFile, SamplesCanBeRead) {
     const auto sites = parse_sites(sample_site(kind.word), "sample");
     ASSERT_EQ(sites.size(), 1) << kind.word;
     EXPECT_EQ(sites[0]->common().kind, kind.word);
+    // Filled in where they stand, settings of a map count.
+    std::string text = sample_site(kind.word);
+    for (const std::string line : {"  # plan:\n", "  #   hosts: 1 "}) {
+      const size_t at = text.find(line);
+      ASSERT_NE(at, std::string::npos) << text;
+      text.erase(at + 2, 2);
+    }
+    text.replace(text.find("    hosts: 1 "), 12, "    hosts: 7 ");
+    EXPECT_EQ(parse_sites(text, "sample")[0]->common().plan.hosts, 7) << text;
   }
   expect_in(message_of([] { sample_site("slum"); }), {"did you mean slurm?"});
 }

@@ -39,6 +39,7 @@ struct PandaSettings : CommonSettings {
     v("memory", memory, "of a job, e.g. 16G; empty: as the queue gives it");
     v("time", time, "limit of each start, e.g. 12h: then a checkpoint is written; empty: the queue's");
     v("files", files, "the most files of a job's data sets; one that has so many or more is refused");
+    v("plan", plan, "");
     v("attempts", attempts, "so often PanDA starts a job that fails, 50 at most");
     v("out", out, "where runs are kept: s3://BUCKET/FOLDER; empty: in a data set, once a job has succeeded");
     v("environment", environment, "variables of the workers; no secrets: everybody can read tasks");
