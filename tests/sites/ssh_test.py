@@ -62,9 +62,18 @@ def main() -> None:
         check(client.wait_for(stopped, "CANCELLED", "FAILED", "LOST")["state"] == "CANCELLED", "cancelled, it stops on all hosts")
         check(runs.newest_checkpoint(out).is_file() and not launches.processes_with(str(out)), "with a checkpoint; no process is left")
 
+        goes_on = name_in(client.launch("pair", LONG))
+        launches.wait_for_steps(root / "site" / goes_on.split(":")[1], 6)
         hosts.stop("n02")
+        standing = client.standing(goes_on)
+        check(standing["state"] == "RUNNING" and "n02 does not answer" in standing["reason"], "a host that does not answer is told, and the others are believed")
+        check("n02 does not answer" in client.linac("cancel", goes_on), "a cancel reaches those that do")
+        check(client.wait_for(goes_on, "CANCELLED", "FAILED", "LOST")["state"] == "CANCELLED", "and the run stops on all")
         said = client.launch("pair", SETTINGS, status=4)
         check("n02" in said and not launches.processes_with(f"{root}/site"), "where one host cannot be reached, nothing is started on the others")
+        client.linac("status", "pair:")
+        hosts.stop("n01")
+        check("SUCCEEDED" in client.linac("status", name) and "CANCELLED" in client.linac("status", goes_on), "what has ended is known without its hosts")
 
 
 if __name__ == "__main__":

@@ -35,8 +35,15 @@ void keep_end(sites::KeptLaunch& kept, job::RunState state) {
 // What the site says, or where it knows nothing any more what is known of the end.
 sites::Standing asked_standing(const sites::Site& site, const sites::KeptLaunch& kept) {
   if (!kept.submitted) return {job::RunState::kPending, kNotSubmitted, {}};
-  sites::Standing standing = site.standing(kept.record);
   const auto end = job::run_state_named(kept.ended);
+  sites::Standing standing;
+  try {
+    standing = site.standing(kept.record);
+  } catch (const Error& error) {
+    if (!end || error.code() != ErrorCode::kEnvironment) throw;
+    log::warn(fmt::format("{}; so it was when it was last asked", error.what()));
+    return {*end, "", {}};
+  }
   if (end && standing.state == job::RunState::kLost) return {*end, "", {}};
   return standing;
 }

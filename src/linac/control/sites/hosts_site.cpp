@@ -88,16 +88,35 @@ std::string reopen_script(const Record& record, size_t index) {
       enter_folder_script(record.folder, record.label, ":"), index);
 }
 
-// The answers of all, in their order; the error of the first that has none.
-std::vector<ShellAnswer> ask_all(const std::vector<Shell>& shells, const std::string& what,
-                                 const std::function<std::string(size_t)>& script) {
+// Of hosts, in their order. Of one that does not answer, the error.
+struct Answers {
+  std::vector<std::optional<ShellAnswer>> of_host;
+  std::string silent;  // names of those that do not answer
+  std::exception_ptr error;
+
+  void need_all() const {
+    if (error) std::rethrow_exception(error);
+  }
+};
+
+Answers ask_all(const std::vector<Shell>& shells, const std::string& what,
+                const std::function<std::string(size_t)>& script) {
   constexpr size_t kAtOnce = 16;
-  std::vector<ShellAnswer> answers;
+  Answers answers;
   for (size_t begin = 0; begin < shells.size(); begin += kAtOnce) {
     std::vector<std::future<ShellAnswer>> coming;
     for (size_t i = begin; i < std::min(begin + kAtOnce, shells.size()); ++i)
       coming.push_back(std::async(std::launch::async, [&, i] { return shells[i].need(what, script(i)); }));
-    for (auto& answer : coming) answers.push_back(answer.get());
+    for (auto& one : coming) {
+      const size_t host = answers.of_host.size();
+      auto& answer = answers.of_host.emplace_back();
+      try {
+        answer = one.get();
+      } catch (const Error&) {
+        answers.silent += (answers.silent.empty() ? "" : ", ") + shells[host].name();
+        if (!answers.error) answers.error = std::current_exception();
+      }
+    }
   }
   return answers;
 }
@@ -210,7 +229,7 @@ std::string HostsSite::submit(const Launch& launch) const {
   // All of them, before the first one is started: the workers would wait for each other.
   std::vector<Shell> shells;
   for (const Share& share : all) shells.push_back(shell(share.host));
-  if (all.size() > 1) ask_all(shells, "cannot be reached", [](size_t) { return "true"; });
+  if (all.size() > 1) ask_all(shells, "cannot be reached", [](size_t) { return "true"; }).need_all();
   if (!launch.script) prepare(shells);
   const Record record{
       launch.label, name(), common().kind, common().folder, launch.out, "", {}, launch.script.has_value()};
@@ -244,7 +263,8 @@ Standing HostsSite::standing(const Record& record) const {
   for (const std::string& host : hosts) shells.push_back(shell(host));
   const auto answers = ask_all(shells, "cannot be asked", [&](size_t i) { return state_script(record, i); });
   for (size_t i = 0; i < hosts.size(); ++i) {
-    const ShellAnswer& answer = answers[i];
+    if (!answers.of_host[i]) continue;
+    const ShellAnswer& answer = *answers.of_host[i];
     const std::string state = answer.last("host");
     cancelled = cancelled || !answer.said("cancelled").empty();
     running += state == "running" ? 1 : 0;
@@ -253,15 +273,21 @@ Standing HostsSite::standing(const Record& record) const {
     if (why.empty()) why = answer.last("why");
   }
   Standing standing;
+  const int end = end_of_run(ends);
+  // All workers of linac end together: what one host says of a success, or behind a cancel, is so on all.
+  const bool enough = running > 0 || (!record.script && (end == 0 || (cancelled && end >= 0)));
+  if (!enough) answers.need_all();
+  const std::string silent = answers.silent.empty() ? "" : answers.silent + " does not answer";
   if (running > 0) {
     standing.state = job::RunState::kRunning;
     if (cancelled) standing.reason = "it was asked to stop; cancel again to end it at once";
+    standing.reason += (standing.reason.empty() || silent.empty() ? "" : "; ") + silent;
     standing.details.emplace_back("hosts", fmt::format("{} of {}", running, hosts.size()));
     return standing;
   }
-  const int end = end_of_run(ends);
   if (end >= 0) {
     standing = standing_of_end(end, cancelled);
+    standing.reason += (standing.reason.empty() || silent.empty() ? "" : "; ") + silent;
     if (record.script) tell_of_script(standing, why);
     return standing;
   }
@@ -270,17 +296,20 @@ Standing HostsSite::standing(const Record& record) const {
 }
 
 std::string HostsSite::cancel(const Record& record) const {
-  size_t asked = 0, killed = 0, elsewhere = 0;
-  const auto hosts = hosts_of(record);
-  for (size_t i = 0; i < hosts.size(); ++i) {
-    const std::string did =
-        shell(hosts[i]).need("cannot be told to stop", cancel_script(record, i, to_ask(), to_kill())).last("did");
+  const std::vector<Shell> shells = shells_of_run(record);
+  const Answers answers = ask_all(shells, "cannot be told to stop",
+                                  [&](size_t i) { return cancel_script(record, i, to_ask(), to_kill()); });
+  int64_t asked = 0, killed = 0, elsewhere = 0;
+  for (const auto& answer : answers.of_host) {
+    const std::string did = answer ? answer->last("did") : "";
     asked += did == "ask" ? 1 : 0;
     killed += did == "kill" ? 1 : 0;
     elsewhere += did == "not find" ? 1 : 0;
   }
-  if (killed > 0) return "killed on " + plural(static_cast<int64_t>(killed), "host");
-  if (asked > 0) return record.script ? "asked to stop" : "asked to write a checkpoint and stop";
+  const std::string silent = answers.silent.empty() ? "" : "; " + answers.silent + " does not answer";
+  if (killed > 0) return "killed on " + plural(killed, "host") + silent;
+  if (asked > 0) return (record.script ? "asked to stop" : "asked to write a checkpoint and stop") + silent;
+  answers.need_all();
   return elsewhere > 0 ? "it runs, but not on the host that was asked; cancel it from where it was launched"
                        : "nothing of it runs";
 }
@@ -305,8 +334,9 @@ std::vector<Shell> HostsSite::shells_of_run(const Record& record) const {
 void HostsSite::reopen(const Record& record) const {
   const auto answers =
       ask_all(shells_of_run(record), "cannot be asked", [&](size_t i) { return reopen_script(record, i); });
-  for (const ShellAnswer& answer : answers)
-    if (answer.last("host") == "runs")
+  answers.need_all();
+  for (const auto& answer : answers.of_host)
+    if (answer->last("host") == "runs")
       throw user_error(fmt::format("{}: {} runs there; cancel it, or wait for its end", place(), record.label));
 }
 
