@@ -6,9 +6,11 @@
 #include <cstdlib>
 #include <sstream>
 #include <string>
+#include <variant>
 
 #include "linac/base/base/error.h"
 #include "linac/base/job/run_record.h"
+#include "linac/base/job/step_gaps.h"
 
 namespace {
 
@@ -37,7 +39,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
     try {
-      fewer.read(line);
+      const ReadLine quick = fewer.read(line);
+      if (const auto step = step_of_plain_line(line))
+        need(quick.state == LineState::kWhole && std::holds_alternative<StepLine>(quick.line) &&
+             global_step_of(quick.line) == *step);
       read_line(reader, line);
     } catch (const linac::Error&) {  // of a newer linac; any other exception is a finding
     }

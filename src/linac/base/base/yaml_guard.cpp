@@ -101,7 +101,13 @@ class NothingMore : public YAML::EventHandler {
  public:
   explicit NothingMore(const std::string& where) : where_(where) {}
 
-  void OnDocumentStart(const YAML::Mark&) override {}
+  void OnDocumentStart(const YAML::Mark& mark) override {
+    // yaml-cpp 0.7 finds one document after the other where none of them begins.
+    if (mark.pos <= begun_)
+      throw user_error(
+          fmt::format("[yaml] {}:{}: what stands here is no YAML; put texts into quotes", where_, mark.line + 1));
+    begun_ = mark.pos;
+  }
   void OnDocumentEnd() override {}
   void OnNull(const YAML::Mark&, YAML::anchor_t) override {}
   void OnScalar(const YAML::Mark& mark, const std::string&, YAML::anchor_t, const std::string&) override {
@@ -126,6 +132,7 @@ class NothingMore : public YAML::EventHandler {
   }
 
   const std::string& where_;
+  int begun_ = -1;
 };
 
 }  // namespace

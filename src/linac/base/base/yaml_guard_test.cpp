@@ -55,6 +55,13 @@ TEST(YamlGuard, RefusesAKeyThatIsThereTwice) {
   EXPECT_THROW(apply_override(root, "train={epochs: 1, epochs: 2}"), Error);
 }
 
+TEST(YamlGuard, EndsWhereNoDocumentDoes) {
+  const std::string text = ",\"formahines:\n- {name\xff\xff\xff\x0fn 1\",\xbc \"jo\"{";
+  EXPECT_FALSE(refusal_of(text).empty());
+  for (const std::string head : {",", "]", "}", "- ]", "{}]", "a: 1\n]"})
+    EXPECT_FALSE(refusal_of(head + "{").empty()) << head;
+}
+
 TEST(YamlGuard, RefusesASecondDocument) {
   EXPECT_NE(refusal_of("a: 1\n---\nb: 2\n").find("job:3: a second document"), std::string::npos);
   for (const char* text : {"---\na: 1\n", "a: 1\n...\n", "a: 1\n---\n", "# only this\n", ""})

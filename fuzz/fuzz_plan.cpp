@@ -1,0 +1,48 @@
+// What a planner reads: a measurement that another host made, and a price book of somebody's own. What is read is
+// written as a text that says the same, and can be planned with.
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+
+#include "linac/base/base/error.h"
+#include "linac/base/plan/forecast.h"
+#include "linac/base/plan/prices.h"
+
+namespace {
+
+using namespace linac::plan;
+
+void need(bool condition) {
+  if (!condition) std::abort();
+}
+
+void plan_with(const Measured& measured) {
+  const std::string written = to_text(measured);
+  need(to_text(read_measured(written, "fuzz")) == written);
+  Place place;
+  place.cores = 4;
+  place.hosts_max = 4;
+  place.price = 1;
+  std::vector<Forecast> found;
+  for (const Candidate& one : candidates(measured, {place}, true, {1, 4}))
+    found.push_back(forecast(measured, {{static_cast<double>(measured.steps), 0}, ""}, place, one, {}, {}));
+  rank(found, Order::kMoney);
+  need(pareto(found).size() == found.size());
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const std::string text(reinterpret_cast<const char*>(data), size);
+  try {
+    plan_with(read_measured(text, "fuzz"));
+  } catch (const linac::Error&) {
+  }
+  try {
+    for (const Machine& machine : parse_book(text, "fuzz").machines) need(!machine.name.empty());
+  } catch (const linac::Error&) {
+  }
+  return 0;
+}
