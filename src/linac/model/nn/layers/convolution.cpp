@@ -36,6 +36,13 @@ at::Tensor activate_convolution(const graph::Node& node, at::Tensor x) {
   return slope == 0 ? x.relu_() : at::leaky_relu_(x, slope);
 }
 
+/// (N, C, cells...) -> (N, cells..., C). Softmax is over the channels; a slope does not mind where they are, and acts
+/// in place, so x is no view.
+at::Tensor activated_channels_last(const graph::Node& node, const at::Tensor& x_NC) {
+  return negative_slope(node) == 1 ? activate(node, channels_last(x_NC))
+                                   : channels_last(activate_convolution(node, x_NC));
+}
+
 /// The window of a max pooling that was fused into the convolution; empty for none.
 std::vector<int64_t> fused_window(const graph::Node& node) {
   return node.attributes.value(graph::kFusedPool, std::vector<int64_t>{});
@@ -91,8 +98,7 @@ at::Tensor convolve(const graph::Node& node, const at::Tensor& x, const at::Tens
 at::Tensor convolve_and_activate(const LayerCall& call, const at::Tensor& kernel_OI, int64_t groups) {
   const graph::Node& node = call.node;
   const std::vector<int64_t> window = fused_window(node);
-  if (window.empty())
-    return channels_last(activate_convolution(node, convolve(node, call.x(), kernel_OI, bias_of(call), groups)));
+  if (window.empty()) return activated_channels_last(node, convolve(node, call.x(), kernel_OI, bias_of(call), groups));
   return max_pool_activated(channels_last(convolve(node, call.x(), kernel_OI, {}, groups)), bias_of(call),
                             negative_slope(node), window);
 }
@@ -136,8 +142,8 @@ at::Tensor conv3d(const LayerCall& call) {
     const auto padding = graph::own_padding(call.node);
     const at::Tensor x = channels_first(call.x());
     if (cuda_conv3d_possible(x, call.weights[0], padding)) {
-      return channels_last(
-          activate_rest(call.node, cuda_conv3d(x, call.weights[0], bias_of(call), padding, negative_slope(call.node))));
+      return activate_rest(
+          call.node, channels_last(cuda_conv3d(x, call.weights[0], bias_of(call), padding, negative_slope(call.node))));
     }
   }
   return conv(call);
@@ -147,12 +153,12 @@ at::Tensor folded_conv3d(const LayerCall& call) {
   const at::Tensor x = channels_first(call.x());
   const graph::Extent3 up = graph::extent3(call.node, "size");
   if (call.kernels == Kernels::kLinac && cuda_upsample_conv3d_possible(x, call.weights[0], up)) {
-    return channels_last(activate_rest(
-        call.node, cuda_upsample_conv3d(x, call.weights[0], bias_of(call), up, negative_slope(call.node))));
+    return activate_rest(call.node, channels_last(cuda_upsample_conv3d(x, call.weights[0], bias_of(call), up,
+                                                                       negative_slope(call.node))));
   }
   const at::Tensor y = upsample_conv3d(x, call.weights[0], bias_of(call), up);
   const double slope = negative_slope(call.node);  // not in place: y is a view
-  if (slope == 1) return channels_last(activate(call.node, y));
+  if (slope == 1) return activate(call.node, channels_last(y));
   return channels_last(slope == 0 ? at::relu(y) : at::leaky_relu(y, slope));
 }
 
