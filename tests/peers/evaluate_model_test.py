@@ -294,6 +294,33 @@ def trained(folder: pathlib.Path, data: dict) -> None:
         expect(values[0] == values[1], "which has the same scores")
 
 
+def trained_on_texts(folder: pathlib.Path) -> None:
+    """Names of classes are those of the training, in its order; --classes names no class by another one's name."""
+    run, events = folder / "run-texts", str(folder / "events.parquet")
+    job = {"name": "texts", "model": {"kind": "keras", "file": str(folder / "fit.keras")},
+           "data": {"train": [events], "inputs": [{"name": "x", "columns": ["x0", "x1", "x2", "x3"]}], "targets": [{"column": "text"}],
+                    "classes": ["c2", "c0", "c1"]},
+           "train": {"epochs": 1, "replicas": 1, "batch": 16, "optimizer": {"name": "sgd", "lr": 1e-6},
+                     "fit": {"loss": ["sparse_categorical_crossentropy"], "from_logits": True}}}
+    (folder / "texts.yaml").write_text(json.dumps(job))
+    shutil.rmtree(run, ignore_errors=True)
+    expect(linac("train", folder / "texts.yaml", "--out", run).returncode == 0, "texts train")
+    expect(linac("predict", "--model", run, "--data", events, "--out", folder / "texts.h5").returncode == 0, "and predict")
+    of_model, of_file = ("--model", run, "--data", events), ("--predictions", folder / "texts.h5", "--logits", "--targets", events + ":text")
+    for call in (of_model, of_file):
+        report = evaluate("as trained", *call, *NONE)
+        expect(report["parts"] == ["c2", "c0", "c1"], str(report["parts"]))
+        renamed = evaluate("the same order", *call, "--classes", "c2,c0,c1", *NONE)
+        expect(renamed["models"] == report["models"] and renamed["parts"] == report["parts"], "which is judged alike")
+        refused(2, "are known to be of c2,c0,c1, in this order", *call, "--classes", "c0,c1,c2")
+    refused(2, "--classes has 'c0' twice", *of_file, "--classes", "c2,c0,c0")
+    refused(2, "--names has 'a' twice", *of_file, "--compare", folder / "texts.h5", "--names", "a,a")
+    (folder / "other").mkdir(exist_ok=True)
+    shutil.copy(folder / "texts.h5", folder / "other" / "texts.h5")
+    beside = evaluate("files of one name", *of_file, "--compare", folder / "other" / "texts.h5", *NONE)
+    expect([one["name"] for one in beside["models"]] == [str(folder / "texts.h5"), str(folder / "other" / "texts.h5")], "are told apart")
+
+
 def main() -> int:
     if len(sys.argv) != 2:
         print(__doc__)
@@ -310,6 +337,7 @@ def main() -> int:
     weights_below_zero(folder, data)
     few_background(folder)
     trained(folder, data)
+    trained_on_texts(folder)
     return 1 if failures else 0
 
 

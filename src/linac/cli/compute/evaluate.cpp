@@ -2,7 +2,9 @@
 
 #include <filesystem>
 #include <memory>
+#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "linac/base/base/cores.h"
@@ -25,8 +27,17 @@ struct EvaluateOptions {
   bool json = false;
 };
 
+void need_different(const std::vector<std::string>& names, const char* option) {
+  std::set<std::string_view> seen;
+  for (const std::string& name : names)
+    if (!seen.insert(name).second)
+      throw user_error(fmt::format("[evaluate] {} has '{}' twice; give each a name of its own", option, name));
+}
+
 void run_evaluate(EvaluateOptions options) {
   storage::need_local_folder(options.out, "evaluate");
+  need_different(options.judging.classes, "--classes");
+  need_different(options.sources.names, "--names");
   ArraySources& sources = options.sources;
   if (options.judging.bootstrap.threads == 0) options.judging.bootstrap.threads = usable_cores();
   sources.model.classes = options.judging.classes;

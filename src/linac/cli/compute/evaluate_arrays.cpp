@@ -231,15 +231,15 @@ Arrays read_predictions(const ArraySources& options) {
   const Array predicted = read_scores(first, "predictions");
   need_finite_scores(predicted);
   const scores::Task task = options.model.task.value_or(scores::Task::kClasses);
-  const std::vector<std::string> classes =
-      options.model.classes.empty() ? noted_classes(first, predicted.width) : options.model.classes;
+  const std::vector<std::string> noted = noted_classes(first, predicted.width);
+  const std::vector<std::string>& classes = options.model.classes.empty() ? noted : options.model.classes;
   Arrays arrays{.task = task,
                 .targets = read_truth(split(options.targets), predicted.width, task, classes),
                 .weights = {},
                 .models = {predicted},
                 .event_of_row = {},
                 .names = options.names,
-                .classes = classes,
+                .classes = noted,
                 .remarks = {},
                 .target = {}};
   if (!options.weights.empty() && options.weights != "none") {
@@ -284,6 +284,7 @@ Arrays read_arrays(const ArraySources& options) {
   }
   if (arrays.names.empty())
     for (const std::string& file : files) arrays.names.push_back(std::filesystem::path(file).stem().string());
+  if (arrays.names.size() == 2 && arrays.names[0] == arrays.names[1] && options.names.empty()) arrays.names = files;
   if (arrays.names.size() != arrays.models.size()) {
     throw user_error(fmt::format("[evaluate] --names has {} names, but there are {} sets of predictions",
                                  arrays.names.size(), arrays.models.size()));

@@ -130,6 +130,18 @@ void add_weight_facts(const Judging& options, const Arrays& arrays, report::Scor
           : "; left out, as they cannot be under such weights: " + words_of(report.task, left_out, report.parts)));
 }
 
+/// Names may be others than those that are known, but not the same at other places: nobody means that.
+void need_places_of(const std::vector<std::string>& known, const std::vector<std::string>& given) {
+  for (size_t i = 0; i < given.size(); ++i) {
+    const auto place = std::ranges::find(known, given[i]);
+    if (place == known.end() || place - known.begin() == static_cast<std::ptrdiff_t>(i)) continue;
+    throw user_error(
+        fmt::format("[evaluate] --classes {}: the predictions are known to be of {}, in this order; leave "
+                    "--classes out",
+                    fmt::join(given, ","), fmt::join(known, ",")));
+  }
+}
+
 }  // namespace
 
 std::pair<std::string, std::string> made_fact() {
@@ -139,6 +151,7 @@ std::pair<std::string, std::string> made_fact() {
 report::ScoreReport judge(Judging options, const Arrays& arrays) {
   const bool named = arrays.task == scores::Task::kClasses ||
                      (arrays.task == scores::Task::kLabels && arrays.classes.size() == arrays.targets.width);
+  if (named) need_places_of(arrays.classes, options.classes);
   if (options.classes.empty() && named) options.classes = arrays.classes;
   options.bootstrap.event_weights = weights_of(arrays);
   options.bootstrap.event_of_row = arrays.event_of_row;
