@@ -128,10 +128,10 @@ def formats(root: pathlib.Path) -> None:
     random = np.random.default_rng(1)
     columns = {"f8": random.normal(size=100), "f4": random.normal(size=(100, 3)).astype("f4"), "f2": random.normal(size=(100, 2, 3)).astype("f2"),
                "i8": random.integers(-2**62, 2**62, 100), "u8": random.integers(2**63, 2**64, 100, dtype="u8"), "b": random.random(100) < 0.5,
-               "i1": random.integers(-128, 128, (100, 1)).astype("i1"), "be": random.integers(0, 9, 100).astype(">i4")}
+               "i1": random.integers(-128, 128, (100, 1)).astype("i1"), "be": random.integers(0, 9, 100).astype(">i4"), "lzf": np.arange(100) // 7}
     with h5py.File(root / "a.h5", "w") as file:
         for name, values in columns.items():
-            file[name] = values
+            file.create_dataset(name, data=values, **({"chunks": (60,), "compression": "lzf", "shuffle": True} if name == "lzf" else {}))
         file["text"] = [f"n{i}" for i in range(100)]
     run(root, "convert", "a.h5", "h5.parquet", "--columns", ",".join([*columns, "text"]))
     table = pq.read_table(root / "h5.parquet")

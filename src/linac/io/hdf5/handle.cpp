@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <array>
 #include <atomic>
+
+#include "linac/io/hdf5/lzf.h"
 
 namespace linac::hdf5 {
 namespace {
@@ -14,7 +17,10 @@ constexpr size_t kMemoryIncrementBytes = size_t{1} << 20;  // growth of a file i
 /// At the end of a process HDF5 writes what is left of files that could not be closed on a full disk, and crashes. All
 /// files that can be closed are closed by their owners.
 struct Library {
-  Library() { H5dont_atexit(); }
+  Library() {
+    H5dont_atexit();
+    register_lzf();
+  }
   std::mutex mutex;
 };
 
@@ -79,6 +85,34 @@ std::string last_error() {
     reason +=
         "; a later HDF5 has written it, unless it is damaged: h5py's libver=('earliest', 'v110') writes what is read";
   return reason;
+}
+
+std::string missing_filter(hid_t dataset) {
+  const Handle properties(H5Dget_create_plist(dataset), H5Pclose);
+  for (int i = 0; i < H5Pget_nfilters(properties.get()); ++i) {
+    unsigned flags = 0, config = 0;
+    size_t values = 0;
+    std::array<char, 64> name{};
+    const H5Z_filter_t filter = H5Pget_filter2(properties.get(), static_cast<unsigned>(i), &flags, &values, nullptr,
+                                               name.size(), name.data(), &config);
+    if (filter <= 0 || H5Zfilter_avail(filter) > 0) continue;
+    return fmt::format(
+        "it is packed by the filter {}{}, which is not installed here: set HDF5_PLUGIN_PATH to its folder, or write "
+        "the file with h5py's compression='gzip' or 'lzf'",
+        filter, name[0] == '\0' ? "" : fmt::format(" ({})", name.data()));
+  }
+  return "";
+}
+
+std::string read_error(hid_t dataset) {
+  const std::string reason = last_error();
+  const std::string missing = missing_filter(dataset);
+  return missing.empty() ? reason : missing;
+}
+
+void restore_error(const std::string& reason) {
+  H5Eclear2(H5E_DEFAULT);
+  H5Epush2(H5E_DEFAULT, __FILE__, __func__, __LINE__, H5E_ERR_CLS, H5E_DATASET, H5E_READERROR, "%s", reason.c_str());
 }
 
 bool write_text(hid_t object, const std::string& name, const std::string& text) {

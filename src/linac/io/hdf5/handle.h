@@ -56,6 +56,13 @@ std::string memory_file();
 /// The innermost reason HDF5 gives for the last failure on this thread, e.g. "truncated file: eof = 96, ...".
 std::string last_error();
 
+/// What a data set is packed by that HDF5 lacks, with the way out; empty: nothing.
+std::string missing_filter(hid_t dataset);
+/// That, or else last_error(), behind a read that failed.
+std::string read_error(hid_t dataset);
+/// Makes last_error() say this again behind calls that clear it, as closing a handle does.
+void restore_error(const std::string& reason);
+
 /// A text as an attribute of a file, group or data set. False if it cannot be written.
 bool write_text(hid_t object, const std::string& name, const std::string& text);
 

@@ -26,8 +26,14 @@ EventSpaces::EventSpaces(hid_t set, const std::vector<hsize_t>& extents, int64_t
 
 bool read_events(hid_t set, const std::vector<hsize_t>& extents, hid_t type, int64_t first, int64_t count,
                  void* values) {
-  const EventSpaces spaces(set, extents, first, count);
-  return spaces && H5Dread(set, type, spaces.memory.get(), spaces.file.get(), H5P_DEFAULT, values) >= 0;
+  std::string why;
+  {
+    const EventSpaces spaces(set, extents, first, count);
+    if (spaces && H5Dread(set, type, spaces.memory.get(), spaces.file.get(), H5P_DEFAULT, values) >= 0) return true;
+    why = hdf5::read_error(set);
+  }
+  hdf5::restore_error(why);
+  return false;
 }
 
 }  // namespace linac::data

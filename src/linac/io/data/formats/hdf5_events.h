@@ -22,7 +22,7 @@ struct EventSpaces {
   bool selected;
 };
 
-/// Reads these events as `type`; false if HDF5 fails.
+/// Reads these events as `type`; false if HDF5 fails, and hdf5::last_error() says why.
 bool read_events(hid_t set, const std::vector<hsize_t>& extents, hid_t type, int64_t first, int64_t count,
                  void* values);
 

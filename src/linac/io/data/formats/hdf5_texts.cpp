@@ -60,8 +60,8 @@ class EventTexts::File {
 
  private:
   [[noreturn]] void fail(int64_t first) const {
-    throw data_error(
-        fmt::format("[hdf5] {}: '{}' cannot be read at event {} ({})", path_, name_, first, hdf5::last_error()));
+    throw data_error(fmt::format("[hdf5] {}: '{}' cannot be read at event {} ({})", path_, name_, first,
+                                 hdf5::read_error(dataset_.get())));
   }
 
   std::vector<std::string> fixed(hid_t stored, hid_t memory, hid_t space, int64_t first, int64_t count) const {

@@ -75,7 +75,10 @@ std::span<const Format> formats() {
 const Format& format_of(const storage::Source& source) {
   const std::string& start = source.head();
   if (start.empty())
-    throw data_error(fmt::format("[data] {}: the file is empty; copy or write it again", source.url()));
+    throw data_error(
+        fmt::format("[data] {}: the file is empty; copy or write it again, or leave it out: so is a "
+                    "TFRecord file without events",
+                    source.url()));
   return *std::ranges::find_if(kFormats, [&](const Format& format) { return start.starts_with(format.signature); });
 }
 
