@@ -22,11 +22,19 @@ namespace {
 
 constexpr size_t kPieceBytes = size_t{32} << 20;
 
+// A rename by root would put a file in the place of /dev/null.
+const std::filesystem::path& need_replaceable(const std::filesystem::path& target) {
+  std::error_code none;
+  if (std::filesystem::is_other(target, none))
+    throw user_error(fmt::format("[file] {}: a device or a pipe; give the name of a file", target.string()));
+  return target;
+}
+
 // Owns a file descriptor and the temporary file it writes.
 class TemporaryFile {
  public:
   explicit TemporaryFile(const std::filesystem::path& target)
-      : fence_(target),
+      : fence_(need_replaceable(target)),
         path_(fence_.temporary().string()),
         descriptor_(::open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)) {
     if (descriptor_ < 0) fail("cannot be created");

@@ -24,7 +24,12 @@ std::string file_name(const std::string& url) {
 }  // namespace
 
 Output::Output(const std::string& name) : name_(name), path_(name) {
-  if (!scheme_of(name)) return;
+  if (!scheme_of(name)) {
+    std::error_code none;
+    if (fs::is_other(name, none))
+      throw user_error(fmt::format("[storage] {}: a device or a pipe; give the name of a file", name));
+    return;
+  }
   store_of(name).need_writable(name);
   const std::string file = file_name(name);
   folder_ = std::make_unique<TemporaryFolder>();
