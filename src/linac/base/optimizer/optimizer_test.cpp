@@ -84,5 +84,19 @@ TEST(Optimizer, OwnSettingsAreFieldsOfTheSettings) {
   }
 }
 
+TEST(Optimizer, SaysWhichSettingsItDoesNotTake) {
+  Settings settings;
+  for (const std::string& name : names()) {
+    settings.name = name;
+    EXPECT_TRUE(without_effect(settings).empty()) << name;
+  }
+  settings.name = "adam";
+  settings.momentum = 0.9;
+  settings.beta_2 = 0.99;
+  settings.weight_decay = 0.1;
+  settings.centered = true;
+  EXPECT_EQ(without_effect(settings), (std::vector<std::string>{"momentum", "centered"}));
+}
+
 }  // namespace
 }  // namespace linac::optimizer

@@ -1,6 +1,7 @@
 #include "linac/base/optimizer/table.h"
 
 #include <cmath>
+#include <map>
 
 #include "linac/base/base/float_clones.h"
 
@@ -269,6 +270,26 @@ std::vector<std::string> names() {
   std::vector<std::string> all;
   for (const Kind& kind : kinds()) all.emplace_back(kind.name);
   return all;
+}
+
+std::vector<std::string> without_effect(Settings settings) {
+  std::map<std::string, double> given;
+  const auto keep = [&]<class T>(const char* key, T& value, const char*) {
+    if constexpr (!std::is_same_v<T, std::string>) given[key] = static_cast<double>(value);
+  };
+  settings.fields(keep);
+  std::vector<std::string> own{"lr", "weight_decay", "global_clipnorm", "clipvalue", "restore"};  // all take these
+  visit_own_settings(settings, [&](const char* key, const auto&) { own.emplace_back(key); });
+  std::vector<std::string> idle;
+  Settings usual;
+  const auto compare = [&]<class T>(const char* key, T& value, const char*) {
+    if constexpr (!std::is_same_v<T, std::string>) {
+      const bool taken = std::find(own.begin(), own.end(), key) != own.end();
+      if (!taken && given[key] != static_cast<double>(value)) idle.emplace_back(key);
+    }
+  };
+  usual.fields(compare);
+  return idle;
 }
 
 }  // namespace linac::optimizer

@@ -61,4 +61,7 @@ void visit_own_settings(Settings& settings, const Visit& visit) {
   settings.fields(chosen);
 }
 
+/// The settings that are not as usual and that the optimiser named in them does not take.
+std::vector<std::string> without_effect(Settings settings);
+
 }  // namespace linac::optimizer

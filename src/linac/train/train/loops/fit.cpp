@@ -64,6 +64,7 @@ FitLoop::FitLoop(const job::Job& job, comm::Group& group, const Computing& compu
   warn_of_classes();
   warn_of_weights();
   warn_of_logits();
+  warn_of_optimizer();
 }
 
 std::vector<const graph::Graph*> FitLoop::graphs() const {

@@ -71,6 +71,7 @@ class FitLoop : public LoopSteps, public LoopData, public LoopWords {
   void warn_of_classes() const;
   void warn_of_weights() const;
   void warn_of_logits() const;
+  void warn_of_optimizer() const;
   bool weighs_steps() const;
   void balance_classes();
   keras::Compilation compilation(const std::vector<size_t>& outputs) const;

@@ -6,6 +6,7 @@
 #include "linac/base/base/log.h"
 #include "linac/base/base/plural.h"
 #include "linac/base/job/target_values.h"
+#include "linac/base/optimizer/table.h"
 #include "linac/model/graph/input_rules.h"
 #include "linac/model/graph/last_activation.h"
 #include "linac/model/models/logits.h"
@@ -170,6 +171,12 @@ void FitLoop::warn_of_logits() const {
         "[fit] train.fit.from_logits, and output '{}' has its {} already: it is taken for a probability",
         graph.nodes[static_cast<size_t>(graph.outputs[i])].name, graph::last_activation(graph, graph.outputs[i])));
   }
+}
+
+void FitLoop::warn_of_optimizer() const {
+  const optimizer::Settings& settings = job_.train.optimizer;
+  for (const std::string& key : optimizer::without_effect(settings))
+    log::warn(fmt::format("[fit] train.optimizer.{} does nothing: {} does not take it", key, settings.name));
 }
 
 nlohmann::json FitLoop::data() const {
