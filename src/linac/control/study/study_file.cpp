@@ -148,8 +148,14 @@ job::Job job_of(const std::string& text, const std::string& where, const std::ve
 }
 
 /// The text without the keys that are the study's own. Where every key begins a line, the others keep theirs, for
-/// errors.
+/// errors. A name alone is no job.
 std::string job_text(const std::string& text, const YAML::Node& root, const std::set<std::string>& keys) {
+  bool is_job = false;
+  for (const auto& entry : root) {
+    const auto key = entry.first.as<std::string>("");
+    is_job = is_job || (key != "name" && !keys.contains(key));
+  }
+  if (!is_job) return "";
   std::vector<std::pair<int, bool>> begins;  // line, the study's own
   YAML::Node job(YAML::NodeType::Map);
   for (const auto& entry : root) {
@@ -163,19 +169,18 @@ std::string job_text(const std::string& text, const YAML::Node& root, const std:
   if (begins.empty()) {
     for (const auto& entry : root)
       if (!keys.contains(entry.first.as<std::string>(""))) job[entry.first] = entry.second;
-    return job.size() == 0 ? "" : YAML::Dump(job);
+    return YAML::Dump(job);
   }
   std::string kept;
-  bool any = false;
   size_t at = 0, next = 0;
   bool own = false;
   for (int line = 0; at < text.size(); ++line) {
-    if (next < begins.size() && begins[next].first == line) own = begins[next++].second, any = any || !own;
+    if (next < begins.size() && begins[next].first == line) own = begins[next++].second;
     const size_t end = std::min(text.find('\n', at), text.size() - 1) + 1;
     kept += own ? "\n" : text.substr(at, end - at);
     at = end;
   }
-  return any ? kept : "";
+  return kept;
 }
 
 /// A point at one end of every edge, whose keys and values the job must take.

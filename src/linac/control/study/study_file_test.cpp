@@ -32,6 +32,13 @@ TEST(StudyFile, BudgetAndParallelAreNoPartOfItsIdentity) {
   EXPECT_NE(parsed(text).identity(), parsed(text + "sampler: {name: random}\n").identity());
 }
 
+TEST(StudyFile, ANameAloneIsNoJob) {
+  const std::string text = "search: {x: {low: 0, high: 1}}\nobjective: {metric: v, direction: minimize}\n";
+  EXPECT_EQ(parsed("name: mine\n" + text).identity(), parsed(text).identity());
+  EXPECT_EQ(parsed("{name: mine, search: {x: {low: 0, high: 1}}, objective: {metric: v, direction: minimize}}").job,
+            "");
+}
+
 // Both have a budget; the file's is the study's.
 TEST(StudyFile, AResolvedJobDoesNotBringItsBudget) {
   Study study = parsed(
