@@ -211,7 +211,12 @@ std::shared_ptr<const data::EventTable> open_columns(const ScalingOptions& optio
 
 void run_scaling(const ScalingOptions& options) {
   std::vector<data::ColumnRequest> columns;
-  for (const std::string& column : options.columns) columns.push_back(column_of(column));
+  for (const std::string& text : options.columns) {
+    const data::ColumnRequest column = column_of(text);
+    if (std::ranges::find(columns, column.column, &data::ColumnRequest::column) != columns.end())
+      throw user_error(fmt::format("[scaling] --column {}: {} is named twice; say it once", text, column.column));
+    columns.push_back(column);
+  }
   set_padding_of_job(options.job, columns);
   for (data::ColumnRequest& column : columns)
     if (options.padding && column.shape.size() == 2) column.padding = *options.padding;

@@ -243,7 +243,10 @@ void add_table_options(CLI::App& verb, ConvertWords& words) {
   data::RewriteOptions& options = words.options;
   add_names(verb, "--columns", options.columns, "write these columns, in this order: NAME,NAME or repeated");
   add_names(verb, "--without", options.without, "write all columns but these: NAME,NAME or repeated");
-  verb.add_option("--filter", words.filter, "write the events for which this formula holds (docs/guide/transforms.md)");
+  verb.add_option("--filter", words.filter, "write the events for which this formula holds (docs/guide/transforms.md)")
+      ->check([](const std::string& formula) {
+        return formula.empty() ? "it has no formula, and would select all events; leave it out for that" : "";
+      });
   verb.add_option("--job", words.job, "a job whose data.lists, define and filter are applied");
   verb.add_option("--events-per-file", options.events_per_file, "so many events are read for each output file")
       ->check(CLI::Range(int64_t{1}, INT64_MAX));

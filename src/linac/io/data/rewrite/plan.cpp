@@ -102,7 +102,7 @@ class Planner {
     BatchColumns read{.names = columns_to_read(options_.transform, options_.columns),
                       .without = options_.without,
                       .lists = options_.lists};
-    need_names_of_without();
+    need_names();
     const bool count = options_.shards > 0 || options_.events_per_file > 0;
     ThreadPool pool(std::min<int>(options_.jobs, static_cast<int>(urls_.size())));
     pool.run(static_cast<int>(urls_.size()), [&](int i) {
@@ -133,13 +133,16 @@ class Planner {
     need_forms(options_.format, *transform.schema(), fmt::format("[{}] {}", options_.where, first));
   }
 
-  void need_names_of_without() const {
-    if (options_.without.empty()) return;
-    if (!options_.columns.empty()) refuse("--columns and --without exclude each other; give one of them");
+  /// Of what is not read by its name.
+  void need_names() const {
+    if (options_.without.empty() && options_.lists.empty()) return;
+    if (!options_.without.empty() && !options_.columns.empty())
+      refuse("--columns and --without exclude each other; give one of them");
     const std::vector<std::string> names = contents_of_table(storage::Source::open(urls_.front())).names;
-    for (const std::string& name : options_.without)
-      if (std::ranges::none_of(names, [&](const auto& one) { return one == name || one.starts_with(name + "."); }))
-        refuse_missing(urls_.front(), name, names, options_.where.c_str());
+    for (const auto* wanted : {&options_.without, &options_.lists})
+      for (const std::string& name : *wanted)
+        if (std::ranges::none_of(names, [&](const auto& one) { return one == name || one.starts_with(name + "."); }))
+          refuse_missing(urls_.front(), name, names, options_.where.c_str());
   }
 
   void need_same(const arrow::Schema& first, const arrow::Schema& other, size_t i) const {
