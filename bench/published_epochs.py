@@ -23,8 +23,8 @@ hosts of eight GPUs. All figures were known when the constants were chosen; that
 128 GPUs are 10 % too fast.
 
 Off by more than 10 %: the cost of eight GPUs an hour and an epoch, and the classifier on P100. The book has Google's
-prices of 2022, not of the study's days, and a host of 32 vCPUs; the study names neither host nor region. Its 2.4 times is
-that of the devices an hour (5.92 and 2.40 USD); an epoch on the TPU is shorter, too. The classifier's first epoch took 3
+prices of 2022, not of the study's days, and a host of 32 vCPUs; which host and region the study had is not known here. Its
+2.4 times is close to that of the devices an hour (5.92 and 2.40 USD); an epoch on the TPU is shorter, too. The classifier's first epoch took 3
 to 4 times as long as the others: 3.5 is used, and a first one like the others gives 1580 s."""
 
 

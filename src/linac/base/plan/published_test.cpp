@@ -6,7 +6,7 @@
 // - The pipeline of data is empty when an epoch begins: one step's time more (an assumption; without it 128 GPUs are
 //   10 % too fast).
 // - Eight GPUs a host, hosts of Google's N1: 32 Gbit/s; 50 us and 10 us a message are supposed. TPUs have links of
-//   their own that are faster; the sums are 0.1 % of a step either way.
+//   their own that are faster; the sums are less than 1 % of a step either way.
 // - Updates as linac's 3DGAN has them, two of 87,354 weights and two of 1,364,983, none of them hidden.
 //
 // All figures were known when this was written. 3DGAN: Cardoso et al., EPJ Web Conf. 251, 02073 (2021),
