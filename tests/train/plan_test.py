@@ -76,6 +76,13 @@ def planning(folder: pathlib.Path, job: pathlib.Path, measured: pathlib.Path) ->
     check(one["seconds"]["low"] < one["seconds"]["middle"] < one["seconds"]["high"], "each figure has its interval")
     twice = as_json(job, "--measured", measured, "--workers", "1,4", "--set", "train.epochs=30")
     check(row(twice, "here, 1 worker")["seconds"]["middle"] > 3 * one["seconds"]["middle"], "more epochs take longer, by the same measurement")
+    if facts["watts"] is None:  # no meter that can be read here
+        check(one["kwh"] is None, "energy that nothing tells is not known")
+    metered = folder / "metered.json"
+    metered.write_text(json.dumps(facts | {"watts": 250}))
+    of_meter = row(as_json(job, "--measured", metered, "--workers", "1"), "here, 1 worker")
+    check(abs(of_meter["kwh"]["middle"] / (0.25 * of_meter["seconds"]["middle"] / 3600) - 1) < 0.05, "energy is the measured power times the hours")
+    check(any("as it was measured: 250 W" in remark for remark in of_meter["remarks"]), "and says so")
     other = plan(job, "--measured", measured, "--set", "train.batch=31", status=2)
     check("of another model, batch or data" in other, "a measurement of another job is refused")
 

@@ -45,11 +45,12 @@ Use EnergyMeter::use() const {
   Use use;
   use.seconds = begun_s_ ? now_s_ - *begun_s_ : 0;
   use.idle_w = idle_w_;
-  use.is_measured = host_j_ || !gpus_.empty();
+  use.has_processors = host_j_.has_value();
+  use.has_gpus = !gpus_.empty();
   const std::string host =
       host_j_ ? fmt::format("processors measured (RAPL: {})", rapl_.words())
               : fmt::format("processors not counted ({})", rapl_.words().empty() ? "not read yet" : rapl_.words());
-  if (!use.is_measured) {
+  if (!use.has_processors && !use.has_gpus) {
     use.joules = model_w_ * use.seconds;
     use.method = model_w_ > 0 ? fmt::format("a model, {:g} W; {}", model_w_, host) : fmt::format("not known; {}", host);
     if (!numbers_.empty()) use.method += gpu_meter_.is_there() ? "; GPUs do not tell" : "; no NVML";

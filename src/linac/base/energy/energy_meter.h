@@ -18,8 +18,8 @@ namespace linac::energy {
 struct Use {
   double seconds = 0, joules = 0;
   std::optional<double> idle_w;  // while nothing was done, if that was looked at; times `seconds` it is part of joules
-  bool is_measured = false;
-  std::string method;  // in words; says what is not in the figure, and why
+  bool has_processors = false, has_gpus = false;  // measured; neither: joules are the model's
+  std::string method;                             // in words; says what is not in the figure, and why
 };
 
 class EnergyMeter {

@@ -107,7 +107,8 @@ TEST_F(MadeSys, TheMeterTellsIdlePowerApart) {
   EXPECT_EQ(use.seconds, 5);
   EXPECT_NEAR(use.joules, 0.6, 1e-9);
   EXPECT_NEAR(use.idle_w.value(), 0.03, 1e-9);
-  EXPECT_TRUE(use.is_measured);
+  EXPECT_TRUE(use.has_processors);
+  EXPECT_FALSE(use.has_gpus);
   expect_in(use.method, {"RAPL: 1 package", "without fans"});
 }
 
@@ -119,7 +120,7 @@ TEST_F(MadeSys, WithoutAMeterTheModelCounts) {
   meter.read(150);  // a clock that went back takes nothing
   const Use use = meter.use();
   EXPECT_EQ(use.joules, 250 * 60);
-  EXPECT_FALSE(use.is_measured);
+  EXPECT_FALSE(use.has_processors || use.has_gpus);
   EXPECT_EQ(use.idle_w, std::nullopt);
   expect_in(use.method, {"a model, 250 W", "powercap", "no NVML"});
 
@@ -138,6 +139,7 @@ TEST_F(MadeSys, GpusTellEnergyOrPower) {
   meter.read(4);
   const Use use = meter.use();
   EXPECT_NEAR(use.joules, 1000, 1e-6) << "what the first one's counter rose by";
+  EXPECT_TRUE(use.has_gpus);
   expect_in(use.method, {"processors not counted", "1 GPU measured (NVML, energy)", "2 GPUs not counted"});
 }
 
@@ -149,7 +151,7 @@ TEST(EnergyMeter, OfThisHost) {
   const Use use = meter.use();
   std::printf("%g J in %g s: %s\n", use.joules, use.seconds, use.method.c_str());
   EXPECT_GE(use.joules, 0);
-  EXPECT_EQ(use.is_measured, use.method.find("model") == std::string::npos) << use.method;
+  EXPECT_EQ(use.has_processors || use.has_gpus, use.method.find("model") == std::string::npos) << use.method;
 }
 
 TEST(GpuMeter, ReadsTheGpusThatAnswer) {

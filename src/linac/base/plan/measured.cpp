@@ -117,6 +117,7 @@ void members(Visitor&& visit, Value& value) {
   visit("end_s", value.end_s);
   visit("checkpoint_s", value.checkpoint_s);
   visit("memory_gib", value.memory_gib);
+  visit("watts", value.watts);
   visit("updates", value.updates);
   visit("steps", value.steps);
   visit("epochs", value.epochs);

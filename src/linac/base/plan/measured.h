@@ -33,6 +33,7 @@ struct Measured {
   std::optional<double> end_s;      // from the last step to the end of the process
   double checkpoint_s = 0;          // in which a checkpoint halts the training
   double memory_gib = 0;            // of the worker, the most
+  std::optional<double> watts;      // of the host's processors and GPUs meanwhile, where all tell (base/energy)
 
   std::vector<Update> updates;  // of a step
 

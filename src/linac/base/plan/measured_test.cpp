@@ -16,6 +16,7 @@ Measured example() {
   measured.start_s = {0.5};
   measured.step_s = {0.1, 0.12, 0.11};
   measured.between_s = 0.2;
+  measured.watts = 212.5;
   measured.updates = {{.buckets = {{1e6, 0.01}, {2e6, 0}}, .beside_s = 0.5}};
   measured.steps = 100;
   measured.epochs = 10;
@@ -27,6 +28,7 @@ TEST(Measured, ReadsWhatItWrites) {
   EXPECT_EQ(to_text(again), to_text(example()));
   EXPECT_EQ(again.between_s, 0.2);
   EXPECT_FALSE(again.end_s);
+  EXPECT_EQ(again.watts, 212.5);
   ASSERT_EQ(again.updates.size(), 1u);
   EXPECT_EQ(again.updates[0].buckets[1].bytes, 2e6);
   EXPECT_NEAR(again.mean_step_s(), 0.11, 1e-12);
@@ -52,6 +54,7 @@ TEST(Measured, RefusesWhatIsNone) {
       {with("0.12", "1e999"), "no measurement"},
       {with("0.12", "-0.12"), "'step_s' is no number"},
       {with("\"start_s\"", "\"begin_s\""), "'start_s' is missing"},
+      {with("212.5", "-212.5"), "'watts' is no number from 0 on"},
       {with("\"bytes\": 2000000.0", "\"bytes\": null"), "updates: 'bytes' is of another kind"}};
   for (const auto& [text, words] : wrong) {
     SCOPED_TRACE(words);

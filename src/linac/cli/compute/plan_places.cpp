@@ -76,6 +76,13 @@ plan::Place here(const plan::Measured& measured, const plan::Book& book, const P
     if (machine->busy_w > 0) place.watts = machine->busy_w;
     add_price(book, machine->name, region, wishes, place);
   }
+  if (place.here && measured.watts) {
+    place.watts = measured.watts;
+    place.remarks.push_back(
+        fmt::format("energy as it was measured: {:.3g} W of processors and GPUs, without fans, disks and losses of the "
+                    "power supply",
+                    *measured.watts));
+  }
   add_carbon(book, region, place);
   return place;
 }

@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <ctime>
 #include <fstream>
+#include <numeric>
 #include <optional>
 #include <thread>
 
@@ -16,6 +18,7 @@
 #include "linac/base/base/progress.h"
 #include "linac/base/base/signals.h"
 #include "linac/base/base/temporary_folder.h"
+#include "linac/base/energy/energy_meter.h"
 #include "linac/base/job/branch.h"
 #include "linac/cli/compute/job_file.h"
 #include "linac/cli/compute/scaling_plan.h"
@@ -29,6 +32,8 @@ using Strings = std::vector<std::string>;
 
 constexpr std::chrono::milliseconds kLook{2};
 constexpr size_t kStepsAtLeast = 4, kStepsEnough = 1000;
+constexpr double kMeterEvery_s = 1;
+constexpr int kGpusMost = 16;          // of a host
 constexpr double kShareOfShort = 0.4;  // of the time, for the training of two epochs at most
 
 double seconds_between(Clock::time_point from, Clock::time_point to) {
@@ -150,10 +155,21 @@ class Probe {
     TimedTraining training = start("steps", 1, found.replicas,
                                    {"train.epochs=1000000", "data.test=[]", "data.validation_split=0",
                                     "checkpoint.every_epochs=0", "checkpoint.best_by=loss", "validate.every_epochs=0"});
+    std::vector<int> gpus(found.device == "cpu" ? 0 : kGpusMost);  // those that are there answer
+    std::iota(gpus.begin(), gpus.end(), 0);
+    energy::EnergyMeter meter(energy::gpu_meter(), gpus, 0);
+    double read_s = -INFINITY;
+    const auto read = [&](double now_s) {
+      if (training.steps().empty() || now_s < read_s + kMeterEvery_s) return;
+      meter.read(read_s = now_s);
+    };
     follow(training, [&](double passed) {
       const size_t done = training.steps().size();
+      read(passed);
       return done > kStepsAtLeast && (passed > seconds_ || done > kStepsEnough);
     });
+    const energy::Use use = meter.use();
+    if (use.has_processors && (use.has_gpus || gpus.empty()) && use.seconds > 0) found.watts = use.joules / use.seconds;
     const std::vector<double> steps = steps_within_epochs(training);
     if (steps.empty()) throw environment_error(nothing_measured());
     take_start(training, found, median(steps));
