@@ -8,6 +8,7 @@
 #include <map>
 
 #include "linac/base/plan/epoch.h"
+#include "linac/base/plan/spot.h"
 
 namespace linac::plan {
 namespace {
@@ -137,8 +138,7 @@ void forecast_time(const Measured& measured, const Goal& goal, const Place& plac
   double busy_s = sum(undisturbed).middle;
   if (found.candidate.market == Market::kSpot && place.spot_life_h > 0) {
     const double life_s = place.spot_life_h * 3600 / found.candidate.hosts;
-    // Young, Commun. ACM 17 (1974) 530: the best time between checkpoints.
-    const double interval_s = std::sqrt(2 * std::max(0.05, measured.checkpoint_s) * life_s);
+    const double interval_s = young_interval_s(std::max(0.05, measured.checkpoint_s), life_s);
     found.checkpoint_minutes = interval_s / 60;
     const double lost_s = found.start.middle + place.queue.middle + std::min(interval_s, busy_s) / 2;
     found.preemptions = busy_s / std::max(life_s - lost_s, life_s / 100);

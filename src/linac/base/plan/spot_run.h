@@ -1,0 +1,32 @@
+#pragma once
+// A job carried out over a spot market, by the policy of spot.h, and by somebody who knows what is to come. Pure.
+
+#include "linac/base/plan/spot.h"
+#include "linac/base/plan/spot_trace.h"
+
+namespace linac::plan {
+
+struct SpotRun {
+  double wall_s = 0;  // until all is done; infinite: never
+  double spot_s = 0, on_demand_s = 0;
+  double lost_s = 0;  // of work that was done twice
+  int preemptions = 0;
+
+  double money(double spot_price, double on_demand_price) const {
+    return (spot_s * spot_price + on_demand_s * on_demand_price) / 3600;
+  }
+};
+
+/// Gives up, with wall_s infinite, after kChangesMax changes of the market.
+SpotRun carry_out(const SpotJob& job, SpotMarket market);
+inline constexpr int kChangesMax = 100000;
+
+/// The least that the job could cost by its deadline for who knows the whole trace, and so writes a checkpoint right
+/// before each end: by dynamic programming over (moment, work done, place) in whole ticks. Infinite: the deadline
+/// cannot be kept. Exact where changes, work, deadline and recovery are whole ticks: with an order of places given, the
+/// cost is linear in the moments of the changes, each bound to one before it or to the trace by whole ticks, and
+/// together by the work, with coefficients of 1 and -1; so some best choice lies on whole ticks.
+double least_money(const SpotJob& job, const SpotTrace& trace, double spot_price, double on_demand_price,
+                   double tick_s);
+
+}  // namespace linac::plan
