@@ -275,6 +275,15 @@ def test_quotas_and_prices() -> None:
             client.wait(after, "SUCCEEDED")
 
 
+def test_a_used_up_budget_ends_a_job() -> None:
+    with serving() as (service, client):
+        [run] = client.submit(*LONG, "--attempts", "3", "--set", "budget.steps=2")
+        ended = client.wait(run, "FAILED")
+        assert ended["reason"].startswith("stopped by its budget, after a checkpoint: [budget] budget.steps = 2 is used up after step 2"), ended["reason"]
+        assert ended["metrics"]["loss"]["count"] == 2 and not any(change["reason"].startswith("attempt 2") for change in ended["transitions"]), ended["transitions"]
+        assert "stopped by its budget" in client.run("status", run)
+
+
 def main() -> int:
     tests = [(name, test) for name, test in sorted(globals().items()) if name.startswith("test_")]
     chosen = sys.argv[1:]

@@ -13,6 +13,7 @@
 #include "linac/base/job/checks.h"
 #include "linac/base/job/keras_words.h"
 #include "linac/base/job/secret_names.h"
+#include "linac/base/job/spent.h"
 #include "linac/base/optimizer/table.h"
 
 namespace linac::job {
@@ -165,18 +166,6 @@ void validate_transforms(const Data& data, const std::string& where) {
        "them");
 }
 
-void validate_budget(const Budget& budget, const std::string& where) {
-  for (const double value : {static_cast<double>(budget.steps), budget.hours, budget.money, budget.kwh, budget.co2_kg,
-                             budget.price, budget.watts, budget.co2_g_per_kwh})
-    need(value >= 0 && std::isfinite(value), where, "budget: a limit, price or power is not 0 or more");
-  need(budget.money == 0 || budget.price > 0, where,
-       "budget.money is counted by budget.price, of a worker for an hour; set it");
-  need((budget.kwh == 0 && budget.co2_kg == 0) || budget.watts > 0, where,
-       "budget.kwh and budget.co2_kg are counted by budget.watts, of a worker; set it");
-  need(budget.co2_kg == 0 || budget.co2_g_per_kwh > 0, where,
-       "budget.co2_kg is counted by budget.co2_g_per_kwh, of the place where it runs; set it");
-}
-
 void validate_plan(const Planned& plan, const std::string& where) {
   const std::pair<const char*, const std::vector<double>&> intervals[] = {
       {"start_s", plan.start_s}, {"step_s", plan.step_s}, {"hours", plan.hours},
@@ -221,7 +210,7 @@ void validate(const Job& job, const std::string& where) {
        "checkpoint.every_* must not be negative");
   need(job.validate.every_epochs >= 0, where, "validate.every_epochs must not be negative");
   need(job.validate.events >= 1, where, "validate.events must be at least 1");
-  validate_budget(job.budget, where);
+  check_budget(job.budget, where, "budget");
   validate_plan(job.plan, where);
   need(job.workers >= 1, where, "workers must be at least 1");
   need(job.distribution.workers_min >= 1 && job.distribution.workers_min <= job.train.replicas, where,

@@ -161,8 +161,9 @@ int print_launch_log(const LaunchName& name, int64_t from, bool follow) {
   for (;;) {
     try {
       // First how it stands, then what it has said by then: so nothing of the end is missed.
-      const auto state = follow ? asked_standing(*site, kept).state : job::RunState::kSucceeded;
-      const bool all = !follow || job::ended(state);
+      sites::Standing standing{job::RunState::kSucceeded, "", {}};
+      if (follow) standing = asked_standing(*site, kept);
+      const bool all = !follow || job::ended(standing.state);
       std::string piece;
       do {
         piece = site->log(kept.record, from);
@@ -170,7 +171,7 @@ int print_launch_log(const LaunchName& name, int64_t from, bool follow) {
         std::fflush(stdout);
         from += static_cast<int64_t>(piece.size());
       } while (all && !piece.empty());
-      if (all) return job::exit_status(state);
+      if (all) return standing.exit == int(ErrorCode::kBudget) ? *standing.exit : job::exit_status(standing.state);
       away = 0;
     } catch (const Error& error) {
       if (!follow || error.code() != ErrorCode::kEnvironment || ++away >= kAwayMax) throw;

@@ -13,6 +13,8 @@ namespace {
 using catalog::Outcome;
 using job::ExitClass;
 
+constexpr const char* kStoppedByBudget = "stopped by its budget, after a checkpoint";
+
 std::string described(int signal) {
   return fmt::format("killed by signal {} ({}){}", signal, strsignal(signal),
                      signal == SIGKILL ? "; often the kernel, when memory runs out" : "");
@@ -29,6 +31,9 @@ AttemptVerdict by_itself(const launch::Exit& exit, bool began, const std::string
   const int signal = exit.signal != 0 ? exit.signal : job::signal_in(exit.status);
   if (signal != 0)
     return {job::class_of_signal(signal) == ExitClass::kLost ? Outcome::kLost : Outcome::kFailed, described(signal)};
+  // Whoever has it begun once more changes nothing of that.
+  if (exit.status == int(ErrorCode::kBudget))
+    return {Outcome::kFailed, told.empty() ? kStoppedByBudget : fmt::format("{}: {}", kStoppedByBudget, told)};
   switch (job::class_of_status(exit.status)) {
     case ExitClass::kInterrupted:
       return {Outcome::kPreempted, "interrupted, with a checkpoint"};

@@ -28,6 +28,15 @@ TEST(AttemptVerdict, ReadsStatusesAndSignals) {
   EXPECT_EQ(judge(ended(128 + SIGSEGV), StopCause::kNone, true, "").outcome, Outcome::kFailed);
 }
 
+TEST(AttemptVerdict, AUsedUpBudgetIsNoRefusalOfTheJob) {
+  for (const bool began : {false, true}) {
+    const AttemptVerdict verdict = judge(ended(12), StopCause::kNone, began, "budget.steps = 5 is used up");
+    EXPECT_EQ(verdict.outcome, Outcome::kFailed) << "and is not begun again";
+    EXPECT_EQ(verdict.reason, "stopped by its budget, after a checkpoint: budget.steps = 5 is used up");
+  }
+  EXPECT_EQ(judge(ended(12), StopCause::kCancelled, true, "").outcome, Outcome::kCancelled);
+}
+
 TEST(AttemptVerdict, BelievesTheLauncherAboutWhatItCannotSee) {
   launch::AttemptStatus status;
   status.state = AttemptState::kLost;

@@ -256,6 +256,11 @@ Standing standing_of_end(int status, bool cancelled) {
   using job::ExitClass;
   using job::RunState;
   if (status == 0) return {RunState::kSucceeded, "", {}, status};
+  if (status == int(ErrorCode::kBudget))
+    return {RunState::kFailed,
+            "stopped by its budget, after a checkpoint; with more of it and --out of this run, `linac launch` goes on",
+            {},
+            status};
   std::string why = job::word_of_status(status);
   why = fmt::format("exit status {}{}", status, why.empty() ? "" : ", " + why);
   const ExitClass kind = job::class_of_status(status);

@@ -12,6 +12,7 @@
 #include "linac/base/base/log.h"
 #include "linac/base/base/plural.h"
 #include "linac/base/base/signals.h"
+#include "linac/base/job/spent.h"
 #include "linac/train/comm/group.h"
 #include "linac/train/train/agreement.h"
 #include "linac/train/train/input/input.h"
@@ -132,7 +133,9 @@ class Trainer {
     if (founding || view.needs_state()) {
       check_agreement(founding);
       std::vector<int> ranks{founding ? record_->find_start(options_.start, state_) : source};
-      if (founding && budget_) budget_->need_left(state_.global_step, options_.name);
+      if (founding && budget_)
+        if (const std::string what = budget_->used_up(state_.global_step); !what.empty())
+          throw budget_error(what, state_.global_step, options_.name);
       for (int rank = 0; rank < view.size(); ++rank)
         if (rank != ranks.front() && (founding || is_behind(rank))) ranks.push_back(rank);
       bring_state(ranks, founding);
@@ -435,7 +438,7 @@ class Trainer {
   std::optional<TrainState> best_;  // of the best epoch, while it may not be on the disk
   int saves_since_best_ = 0;
   std::optional<RecordKeeper> record_;  // once the loop is made
-  std::optional<Budget> budget_;        // on rank 0, if the job has one
+  std::optional<job::Spent> budget_;    // on rank 0, if the job has one
   Clock::time_point counted_at_;
   std::string used_up_;  // of the budget
   std::optional<StepRecord> last_step_;

@@ -1,20 +1,22 @@
-#include "linac/train/train/record/budget.h"
+#include "linac/base/job/spent.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+
+#include <cmath>
 
 #include "linac/base/base/atomic_file.h"
 #include "linac/base/base/error.h"
 #include "linac/base/base/temporary_folder.h"
 #include "linac/base/base/test_errors.h"
 
-namespace linac::train {
+namespace linac::job {
 namespace {
 
-TEST(Budget, EachKindIsCountedInItsUnit) {
-  const auto used_up = [](const job::Budget& limits, double hours, int workers, int64_t steps) {
+TEST(Spent, EachKindIsCountedInItsUnit) {
+  const auto used_up = [](const Budget& limits, double hours, int workers, int64_t steps) {
     const TemporaryFolder folder;
-    Budget budget(limits, folder / "spent.json");
+    Spent budget(limits, folder / "spent.json");
     for (int i = 0; i < 2; ++i) budget.count(hours * 1800, workers);
     return budget.used_up(steps);
   };
@@ -31,33 +33,41 @@ TEST(Budget, EachKindIsCountedInItsUnit) {
   EXPECT_EQ(used_up({.co2_kg = 0.4, .watts = 250, .co2_g_per_kwh = 400}, 2.1, 2, 0), "budget.co2_kg = 0.4");
 }
 
-TEST(Budget, AttemptsBeforeCountAndADamagedFileIsNamed) {
+TEST(Spent, AttemptsBeforeCountAndADamagedFileIsNamed) {
   const TemporaryFolder folder;
   const auto file = folder / "spent.json";
-  Budget first({.hours = 1}, file);
+  Spent first({.hours = 1}, file);
   first.count(1800, 2);
   first.save();
-  Budget second({.hours = 1}, file);
+  Spent second({.hours = 1}, file);
   EXPECT_EQ(second.used_up(0), "");
   second.count(1800, 2);
   EXPECT_EQ(second.used_up(0), "budget.hours = 1");
-  EXPECT_THROW(second.need_left(7, "run"), Error);
   for (const char* damaged : {"", "[]", "{\"seconds\": -1, \"worker_seconds\": 1}", "{\"seconds\": 1}"}) {
     write_file_atomically(file, std::string_view(damaged));
-    EXPECT_THROW(Budget({.hours = 1}, file), Error) << damaged;
+    EXPECT_THROW(Spent({.hours = 1}, file), Error) << damaged;
   }
   std::filesystem::remove(file);
   ASSERT_EQ(::mkfifo(file.c_str(), 0600), 0);
-  EXPECT_THROW(Budget({.hours = 1}, file), Error) << "nobody waits for who writes into it";
+  EXPECT_THROW(Spent({.hours = 1}, file), Error) << "nobody waits for who writes into it";
 }
 
-TEST(Budget, WarnsOnce) {
+TEST(Spent, ABudgetThatCountsNothingIsRefused) {
+  check_budget({.money = 3, .price = 0.5}, "here", "limits");
+  const Budget bad[] = {{.steps = -1},      {.hours = -1}, {.hours = std::nan("")},
+                        {.money = 3},       {.kwh = 1},    {.co2_kg = 1, .watts = 100},
+                        {.price = HUGE_VAL}};
+  for (const Budget& budget : bad)
+    expect_in(message_of([&] { check_budget(budget, "here", "limits"); }), {"here", "limits"});
+}
+
+TEST(Spent, WarnsOnce) {
   const TemporaryFolder folder;
-  Budget budget({.steps = 10}, folder / "spent.json");
+  Spent budget({.steps = 10}, folder / "spent.json");
   EXPECT_FALSE(budget.warning(7));
   EXPECT_TRUE(budget.warning(8));
   EXPECT_FALSE(budget.warning(9));
 }
 
 }  // namespace
-}  // namespace linac::train
+}  // namespace linac::job
