@@ -138,6 +138,37 @@ def trains(root: pathlib.Path) -> None:
     check("reports no 'precision'" in said and "auc" in said, "a metric that the training does not report ends the study, and those it has are named")
 
 
+def limited(root: pathlib.Path) -> None:
+    """What all trials together may use."""
+    text = (root / "train.yaml").read_text().replace("metric: precision", "metric: auc").replace("parallel: 2", "parallel: 1")
+    (study := root / "limited.yaml").write_text(text)
+    out, calm = root / "limited", root / "unlimited"
+    linac("tune", study, "--out", calm, "--parallel", 1)
+    said = linac("tune", study, "--out", out, "--parallel", 1, "--limit", "steps=7", status=12)
+    steps = sum(line["kind"] == "step" for trial in (out / "trials").iterdir() for line in runs.lines(trial))
+    check("limits.steps = 7 is used up" in said and f"linac tune {study} --out {out} --limit KEY=VALUE" in said and 7 <= steps < 48, "a study stops where its steps are used up, with the way on")
+    check(len(trials(out)) < 4 and list((out / "trials").glob("*/checkpoints/*.safetensors")), "after a checkpoint")
+    check("is used up" in linac("tune", study, "--out", out, "--limit", "steps=7", status=12), "the same again does nothing")
+    check(sum(line["kind"] == "step" for trial in (out / "trials").iterdir() for line in runs.lines(trial)) == steps, "not one step")
+    for limits in (("hours=1e-9",), ("money=1e-9", "price=1"), ("kwh=1e-9", "watts=100")):
+        words = [word for limit in limits for word in ("--limit", limit)]
+        check(f"limits.{limits[0].split('=')[0]} = 1e-09 is used up" in linac("tune", study, "--out", root / limits[0], *words, status=12), f"{limits[0]}: used up at once")
+    said = linac("tune", study, "--out", out, "--parallel", 1, "--limit", "steps=1000", "--limit", "hours=100")
+    check(told(out) == told(calm) and "best of 4" in said, "with more of it the study goes on, and is the one without limits")
+    linac("tune", study, "--out", out, "--parallel", 1, "--limit", "steps=1")
+    check(told(out) == told(calm), "one that is complete needs nothing more")
+    (out / "spent.json").unlink()
+    os.mkfifo(out / "spent.json")
+    check("spent.json" in linac("tune", study, "--out", out, "--limit", "hours=1", status=3), "a FIFO in place of what was used is not waited for")
+    for words, wanted in ((("money=3",), "limits.price"), (("steps=-1",), "0 or more"), (("hours=nan",), "limits.hours"), (("step=3",), "limits.step"), (("hours",), "KEY=VALUE"), (("hours=",), "limits.hours")):
+        said = linac("tune", study, "--out", root / "never", *[word for limit in words for word in ("--limit", limit)], status=2)
+        check(wanted in said and not (root / "never").exists(), f"--limit {words}: refused")
+    (root / "asked.yaml").write_text(FREE + "limits: {hours: 1}\n")
+    check("leave them out" in linac("study", "new", root / "asked.yaml", "--out", root / "never", status=2), "limits that nobody would count are refused")
+    (root / "steps.yaml").write_text(PARABOLA + "limits: {steps: 9}\n")
+    check("limits.steps" in linac("tune", root / "steps.yaml", "--out", root / "never", status=2), "and the steps of a command")
+
+
 def others(root: pathlib.Path) -> None:
     (study := root / "free.yaml").write_text(FREE)
     out = root / "free"
@@ -212,7 +243,7 @@ def refused(root: pathlib.Path) -> None:
 
 def main() -> None:
     with tempfile.TemporaryDirectory(prefix="linac-study-") as folder:
-        for part in (killed, taken_over, of_two_objectives, in_parallel, others, refused, trains):
+        for part in (killed, taken_over, of_two_objectives, in_parallel, others, refused, trains, limited):
             part(pathlib.Path(folder))
 
 

@@ -8,12 +8,17 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <map>
+#include <optional>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "linac/base/base/atomic_file.h"
 #include "linac/base/base/error.h"
 #include "linac/base/base/signals.h"
+#include "linac/base/job/job.h"
+#include "linac/base/job/spent.h"
 #include "linac/control/study/conduct.h"
 #include "linac/control/study/trial_process.h"
 #include "linac/io/storage/folder/local_claim.h"
@@ -42,7 +47,12 @@ class Runner {
   Runner(Journal& journal, const RunnerOptions& options)
       : journal_(journal),
         options_(options),
-        claim_(journal.folder(), options.take_over, "", storage::LocalClaim::kNoThread) {}
+        claim_(journal.folder(), options.take_over, "", storage::LocalClaim::kNoThread) {
+    const job::Budget& limits = settings().limits;
+    if (!limits.any()) return;
+    spent_.emplace(limits, journal.folder() / "spent.json", "limits");
+    if (!journal.study().job.empty()) workers_ = job::parse_job(journal.study().job, "the study's job", {}).workers;
+  }
   ~Runner() {
     for (const Going& one : going_) one.process.kill();
   }
@@ -52,12 +62,18 @@ class Runner {
     for (const tune::Trial& trial :
          std::vector<tune::Trial>(journal_.history().trials().begin(), journal_.history().trials().end()))
       if (trial.state == tune::State::kRunning) waiting_.push_back(trial.number);
+    if (settings().limits.steps > 0)
+      for (const tune::Trial& trial : journal_.history().trials()) steps_[trial.number] = steps_of(trial.number);
     while (true) {
+      if (spent_) count();
+      if (!used_up_.empty()) stop_all();
       if (stop_signal() != 0 || (Clock::now() >= look_at_ && is_taken_over())) stop_all();
       if (!stopping_) begin_trials();
       if (going_.empty()) {
         claim_.check();
-        return stopping_ ? RunEnd::kStopped : RunEnd::kDone;
+        if (spent_) spent_->save();
+        if (!used_up_.empty() && !all_told()) return RunEnd::kLimit;
+        return stopping_ && used_up_.empty() ? RunEnd::kStopped : RunEnd::kDone;
       }
       std::this_thread::sleep_for(kPause);
       for (size_t i = 0; i < going_.size();) {
@@ -77,6 +93,30 @@ class Runner {
   }
 
  private:
+  /// What the trials that run have used since it was asked before.
+  void count() {
+    const auto now = Clock::now();
+    const double seconds = std::chrono::duration<double>(now - std::exchange(counted_at_, now)).count();
+    if (!going_.empty()) spent_->count(seconds, workers_ * static_cast<int>(going_.size()));
+    for (const Going& one : going_) steps_[one.process.number()] = one.process.steps();
+    int64_t steps = 0;
+    for (const auto& [number, of_one] : steps_) steps += of_one;
+    if (used_up_.empty()) used_up_ = spent_->used_up(steps);
+    if (const auto warning = spent_->warning(steps)) options_.tell(*warning);
+    if (!used_up_.empty() && !stopping_) options_.tell(used_up_ + " is used up");
+  }
+
+  /// Of a trial of which no process runs.
+  int64_t steps_of(int64_t number) const {
+    TrialRecord record(journal_.study(), std::filesystem::weakly_canonical(trial_folder(trials(), number)));
+    record.measured();
+    return record.steps();
+  }
+  std::filesystem::path trials() const { return journal_.folder() / "trials"; }
+  bool all_told() const {
+    return waiting_.empty() && static_cast<int64_t>(journal_.history().told().size()) >= settings().budget.trials;
+  }
+
   const StudySettings& settings() const { return journal_.study().settings; }
   const tune::Space& space() const { return journal_.history().space(); }
   const tune::Trial& trial(int64_t number) const { return *journal_.history().find(number); }
@@ -109,9 +149,7 @@ class Runner {
     }
   }
 
-  TrialProcess start(int64_t number) {
-    return {journal_.study(), space(), trial(number), journal_.folder() / "trials", options_.program};
-  }
+  TrialProcess start(int64_t number) { return {journal_.study(), space(), trial(number), trials(), options_.program}; }
 
   /// What it has measured since, and whether the pruner gives it up.
   void hear(Going& one) {
@@ -141,6 +179,7 @@ class Runner {
   void end(Going one, int status) {
     const int64_t number = one.process.number();
     if (is_taken_over()) return;  // the other one carries it out, and tells
+    steps_[number] = one.process.steps();
     if (status == 0) return complete(one);
     if (!one.pruned.empty()) return tell(number, tune::State::kPruned, {}, one.pruned);
     if (stopping_) return;  // it goes on with the next call
@@ -199,6 +238,11 @@ class Runner {
   std::vector<Going> going_;
   std::vector<int64_t> waiting_;  // trials that ran when a former runner was lost
   bool stopping_ = false;
+  std::optional<job::Spent> spent_;  // of a study with limits
+  Clock::time_point counted_at_ = Clock::now();
+  int workers_ = 1;                   // of a trial
+  std::map<int64_t, int64_t> steps_;  // by trial
+  std::string used_up_;               // of the limits
 };
 
 }  // namespace

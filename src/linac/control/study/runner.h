@@ -19,11 +19,12 @@ struct RunnerOptions {
   storage::TakeOver take_over = storage::TakeOver::kIfLeft;
 };
 
-enum class RunEnd { kDone, kStopped };
+/// kLimit: what the study may use is used up.
+enum class RunEnd { kDone, kStopped, kLimit };
 
-/// Until the budget is used up, or a signal asks to stop: then the trials write checkpoints first, and the same call
-/// goes on. Throws what the first trial could not do, if none ever came to an end. User error if another runner has the
-/// study, or takes it over meanwhile: then as after a signal.
+/// Until the budget is used up, the limits are, or a signal asks to stop: then the trials write checkpoints first, and
+/// the same call goes on. Throws what the first trial could not do, if none ever came to an end. User error if another
+/// runner has the study, or takes it over meanwhile: then as after a signal.
 RunEnd run(Journal& journal, const RunnerOptions& options);
 
 /// The value of a trial that is complete, as told; of another one the last that it reported. NaN: none.

@@ -14,6 +14,7 @@
 #include "linac/base/job/branch.h"
 #include "linac/base/job/job.h"
 #include "linac/base/job/metrics.h"
+#include "linac/base/job/spent.h"
 
 namespace linac::study {
 namespace {
@@ -134,6 +135,7 @@ void check(const StudySettings& settings, bool has_job) {
   if (settings.parallel > kParallelMax)
     throw user_error(
         fmt::format("[study] parallel: {} at a time are too many; at most {}", settings.parallel, kParallelMax));
+  check_limits(settings, has_job);
   check_objectives(settings, has_job);
   tune::make_sampler(settings.sampler);
   tune::make_pruner(settings.pruner);
@@ -191,6 +193,14 @@ tune::Point corner(const tune::Space& space, double unit) {
 
 }  // namespace
 
+void check_limits(const StudySettings& settings, bool has_job) {
+  job::check_budget(settings.limits, "the study", "limits");
+  if (settings.limits.any() && !has_job && settings.objective.front().command.empty())
+    throw user_error("[study] limits: whoever asks and tells trains by himself, and is not counted; leave them out");
+  if (settings.limits.steps > 0 && !settings.objective.front().command.empty())
+    throw user_error("[study] limits.steps: a command has no steps that could be counted; set limits.hours");
+}
+
 tune::Space Study::space() const {
   return tune::Space(settings.search, settings.constraints);
 }
@@ -224,6 +234,7 @@ std::vector<std::string> Study::objective_names() const {
 std::string Study::identity() const {
   StudySettings kept = settings;
   kept.budget = {};
+  kept.limits = {};
   kept.parallel = 1;
   return config::to_yaml(kept);
 }
@@ -276,6 +287,10 @@ void check_for_queue(const Study& study) {
         fmt::format("[study] population.method: {} copies folders from member to member, which no queue does; `linac "
                     "tune` carries it out on this host, or take a sampler",
                     study.settings.population.method));
+  if (study.settings.limits.any())
+    throw user_error(
+        "[study] limits: a queue counts each job by itself; leave them out and give jobs --time or --cost, or take "
+        "`linac tune`");
   if (study.job.empty())
     throw user_error(
         "[study] it has no job, and nothing carries out its trials; write the job beside `search`, or let programs ask "

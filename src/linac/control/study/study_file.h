@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "linac/base/base/config.h"
+#include "linac/base/job/job.h"
 #include "linac/base/job/job_paths.h"
 #include "linac/control/tune/history.h"
 #include "linac/control/tune/population.h"
@@ -57,6 +58,7 @@ struct StudySettings {
   tune::PrunerSettings pruner;
   tune::PopulationSettings population;
   BudgetSettings budget;
+  job::Budget limits;
   int parallel = 1;
   int64_t seed = 1;
 
@@ -69,6 +71,7 @@ struct StudySettings {
     v("pruner", pruner, "");
     v("population", population, "in place of a sampler: networks that train together and learn from each other");
     v("budget", budget, "");
+    v("limits", limits, "what all trials together may use, where `linac tune` carries them out");
     v("parallel", parallel, "trials at a time");
     v("seed", seed, "of the suggestions");
   }
@@ -99,6 +102,9 @@ std::string job_in(const std::string& text, const std::string& where);
 /// Throws, as a user error with the way out, what keeps a service's queue from carrying out the study: no job, a
 /// command, a population.
 void check_for_queue(const Study& study);
+
+/// User error for limits that count nothing, or that nobody would count.
+void check_limits(const StudySettings& settings, bool has_job);
 
 /// The words after `--set` for a point: "train.optimizer.lr=0.003".
 std::vector<std::string> settings_of(const tune::Space& space, const tune::Point& point);

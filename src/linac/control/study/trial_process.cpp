@@ -38,15 +38,11 @@ Descriptor lock_of(const std::filesystem::path& folder) {
   return lock;
 }
 
-std::filesystem::path folder_of(const std::filesystem::path& trials, int64_t number) {
-  return std::filesystem::absolute(trials) / fmt::format("{:04}", number);
-}
-
 /// What a command of a population needs beside its point.
 void write_place(const tune::PopulationSettings& settings, const tune::Trial& trial,
                  const std::filesystem::path& trials, const std::filesystem::path& folder) {
   const tune::Population population(settings);
-  const json from = trial.parent == 0 ? json() : json(folder_of(trials, trial.parent).string());
+  const json from = trial.parent == 0 ? json() : json(trial_folder(trials, trial.parent).string());
   write_file_atomically(folder / "member.json", json{{"member", population.member_of(trial.number) + 1},
                                                      {"interval", population.generation_of(trial.number) + 1},
                                                      {"from", from}}
@@ -58,7 +54,7 @@ std::vector<std::string> words_of(const Study& study, const tune::Space& space, 
                                   const std::filesystem::path& trials, const std::filesystem::path& program) {
   if (!study.command().empty()) return {"/bin/sh", "-c", study.command()};
   // The study's folder has the job, in absolute paths.
-  const std::filesystem::path folder = folder_of(trials, trial.number),
+  const std::filesystem::path folder = trial_folder(trials, trial.number),
                               job = folder.parent_path().parent_path() / "job.yaml";
   std::vector<std::string> words{program.string(), "train", job.string(), "--out", folder.string()};
   for (const std::string& setting : settings_of(space, trial.point)) words.insert(words.end(), {"--set", setting});
@@ -70,17 +66,21 @@ std::vector<std::string> words_of(const Study& study, const tune::Space& space, 
   if (std::filesystem::exists(folder / "job.yaml", none))
     words.emplace_back("--resume");
   else if (trial.parent != 0)
-    words.insert(words.end(), {"--branch", folder_of(trials, trial.parent).string()});
+    words.insert(words.end(), {"--branch", trial_folder(trials, trial.parent).string()});
   return words;
 }
 
 }  // namespace
 
+std::filesystem::path trial_folder(const std::filesystem::path& trials, int64_t number) {
+  return std::filesystem::absolute(trials) / fmt::format("{:04}", number);
+}
+
 TrialProcess::TrialProcess(const Study& study, const tune::Space& space, const tune::Trial& trial,
                            const std::filesystem::path& trials, const std::filesystem::path& program)
     : study_(&study),
       number_(trial.number),
-      folder_(folder_of(trials, trial.number)),
+      folder_(trial_folder(trials, trial.number)),
       record_(study, std::filesystem::weakly_canonical(folder_)) {
   make_folder(folder_);
   const Descriptor lock = lock_of(folder_);

@@ -16,6 +16,9 @@
 
 namespace linac::study {
 
+/// Of the trial, below that of all.
+std::filesystem::path trial_folder(const std::filesystem::path& trials, int64_t number);
+
 class TrialProcess {
  public:
   /// Starts it, or lets it go on where it stopped, in its folder below `trials`; one of a population goes on from the
@@ -31,6 +34,7 @@ class TrialProcess {
   void kill() const;
   /// TrialRecord's, of a training.
   std::vector<Measured> measured();
+  int64_t steps() const { return record_.steps(); }
   std::vector<double> values_of_epoch() const { return record_.values_of_epoch(); }
   /// Of a command that has ended: the values of all objectives, or why there are none.
   std::vector<double> values_of_command(std::string& why) const;

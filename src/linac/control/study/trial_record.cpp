@@ -70,6 +70,12 @@ std::optional<Epoch> epoch_of(std::string_view text) {
   }
 }
 
+bool is_step(std::string_view text) {
+  const json line = json::parse(text, nullptr, false);
+  const auto kind = line.is_object() ? line.find("kind") : line.end();
+  return line.is_object() && kind != line.end() && *kind == job::StepLine::kKind;
+}
+
 /// Calls `take` with the whole lines from `offset` on; returns where they end.
 template <class Take>
 int64_t each_line(const Descriptor& file, int64_t offset, int64_t size, Take take) {
@@ -105,8 +111,9 @@ std::vector<Measured> TrialRecord::measured() {
   struct stat facts = {};
   if (!file || ::fstat(file.get(), &facts) != 0) return found;
   // A resume and a rollback put another file in its place.
-  if (inode_ != facts.st_ino || facts.st_size < read_) inode_ = facts.st_ino, read_ = 0;
+  if (inode_ != facts.st_ino || facts.st_size < read_) inode_ = facts.st_ino, read_ = 0, steps_ = 0;
   read_ = each_line(file, read_, facts.st_size, [&](std::string_view line) {
+    steps_ += is_step(line);
     const auto epoch = epoch_of(line);
     if (!epoch || epoch->step <= seen_) return;
     for (const std::string& metric : metrics_)

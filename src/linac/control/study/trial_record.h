@@ -26,6 +26,8 @@ class TrialRecord {
   /// Epochs of a training that were not seen before, in order, with the first objective's value. User error if they
   /// lack the measure of an objective: the names of those that are.
   std::vector<Measured> measured();
+  /// Of those that measured() has seen.
+  int64_t steps() const { return steps_; }
   /// Of a training that has ended: the values of all objectives in one epoch, the last one or that of the first
   /// objective's best value, among those that have them all; empty: none has.
   std::vector<double> values_of_epoch() const;
@@ -38,7 +40,7 @@ class TrialRecord {
   tune::Direction direction_;         // of the first one
   bool last_;                         // epoch counts, not the best
   uint64_t inode_ = 0;
-  int64_t read_ = 0, seen_ = 0;
+  int64_t read_ = 0, seen_ = 0, steps_ = 0;
 };
 
 }  // namespace linac::study
