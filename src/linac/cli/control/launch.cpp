@@ -1,15 +1,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <iterator>
 #include <memory>
 
+#include "linac/base/base/amounts.h"
 #include "linac/base/base/error.h"
+#include "linac/base/base/signals.h"
 #include "linac/cli/control/launched.h"
 #include "linac/cli/control/verbs.h"
 #include "linac/control/sites/abilities.h"
 #include "linac/control/sites/arrays.h"
 #include "linac/control/sites/launching.h"
+#include "linac/control/sites/moves.h"
 #include "linac/control/sites/sites_file.h"
 
 namespace linac::cli {
@@ -18,6 +22,7 @@ namespace {
 struct LaunchOptions {
   sites::ArrayWishes wishes;
   std::string site, as;
+  std::string then, deadline, work, recovery = "5m", checkpoint = "10m";
   bool follow = false, dry_run = false, no_check = false;
 };
 
@@ -55,7 +60,41 @@ void run_array(const LaunchOptions& options, const sites::Site& site) {
     print_started(one, true);
 }
 
+// Between two sites.
+void run_moves(const LaunchOptions& options) {
+  const auto need = [](bool holds, const std::string& what) {
+    if (!holds) throw user_error("[launch] --then: " + what);
+  };
+  sites::MoveWishes wishes{options.wishes.each, options.site, options.then, {}};
+  need(!options.deadline.empty() && !options.work.empty(),
+       "give --deadline, and --work, what the whole training takes there without interruption, e.g. --work 6h");
+  need(!wishes.each.name.empty(), "give a --name; the same command goes on with it");
+  need(!wishes.each.out.empty(), "give --out, a folder of the run that both sites reach, or s3://BUCKET/FOLDER");
+  need(options.then != options.site, "two sites are needed; the one whose machines may be taken away is --on");
+  need(options.wishes.jobs.size() == 1 && options.wishes.seeds.empty() && options.wishes.at_once == 0,
+       "is for one job");
+  need(!options.dry_run && options.as.empty(), "has no dry run; see that of each site");
+  wishes.each.job = options.wishes.jobs.front();
+  const auto seconds = [](const char* option, const std::string& text) {
+    return static_cast<double>(seconds_of(std::string("[launch] ") + option, text));
+  };
+  wishes.job = {seconds("--work", options.work), seconds("--deadline", options.deadline),
+                seconds("--recovery", options.recovery), seconds("--checkpoint", options.checkpoint)};
+  for (const std::string& name : {options.site, options.then}) check(options, *sites::find_site(name));
+  catch_stop_signals();
+  const sites::Standing end = sites::follow_moves(wishes, [](const std::string& line) {
+    fmt::print("{}\n", line);
+    std::fflush(stdout);
+  });
+  fmt::print("{}{}\n", job::to_string(end.state), end.reason.empty() ? "" : ": " + end.reason);
+  if (!job::ended(end.state)) throw CLI::RuntimeError(static_cast<int>(ErrorCode::kPreempted));
+  if (const int status = end.exit ? *end.exit : job::exit_status(end.state)) throw CLI::RuntimeError(status);
+}
+
 void run_launch(const LaunchOptions& options) {
+  if (!options.then.empty()) return run_moves(options);
+  if (!options.deadline.empty() || !options.work.empty())
+    throw user_error("[launch] --deadline, --work: are for a job that moves between two sites; name the other --then");
   const auto site = sites::find_site(options.site);
   need_dry_run(options.as, options.dry_run);
   if (options.wishes.jobs.size() > 1 || !options.wishes.seeds.empty()) return run_array(options, *site);
@@ -98,6 +137,14 @@ void add_launch_verb(CLI::App& app) {
                    "FIRST:LAST; each job with each of these seeds, as one array of Slurm");
   verb->add_option("--at-once", options->wishes.at_once,
                    "so many jobs of an array run at the same time (default: all)");
+  verb->add_option("--then", options->then,
+                   "a site whose machines stay, for when those of --on are taken away or cannot be had");
+  verb->add_option("--deadline", options->deadline, "with --then: all is done so long after the begin, e.g. 8h");
+  verb->add_option("--work", options->work, "with --then: what the whole training takes without interruption");
+  verb->add_option("--recovery", options->recovery, "with --then: from a start to the first step")
+      ->capture_default_str();
+  verb->add_option("--checkpoint", options->checkpoint, "with --then: from one checkpoint to the next")
+      ->capture_default_str();
   verb->add_flag("-f,--follow", options->follow, "show its log, and end as it ends");
   verb->add_flag("--dry-run", options->dry_run, "print the files and commands that it would be, and do nothing");
   verb->add_flag("--no-check", options->no_check, "start it without a look whether it could begin there");
@@ -108,6 +155,7 @@ void add_launch_verb(CLI::App& app) {
       "  linac launch examples/topology.yaml --on farm --dry-run\n"
       "  linac launch a.yaml b.yaml --on farm --name pair      # one array of two; farm:pair-1 and farm:pair-2\n"
       "  linac launch a.yaml --on farm --seeds 1:20 --at-once 4\n"
+      "  linac launch a.yaml --on spot --then farm --deadline 8h --work 5h --name a --out s3://calo/runs/a\n"
       "  linac status farm:            # all launches there\n"
       "  linac logs -f farm:topology   # the latest one whose name begins so\n"
       "  linac cancel farm:topology-20260131-140509-3fa4\n"
