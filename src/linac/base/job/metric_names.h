@@ -24,6 +24,7 @@ inline constexpr const char* kTest = "test/";
 inline constexpr const char* kEpoch = "epoch_";  // in TensorBoard, as Keras writes it
 inline constexpr const char* kPhysics = "physics/";
 inline constexpr const char* kTime = "time/";
+inline constexpr const char* kProfile = "profile/";
 inline constexpr const char* kSystem = "system/";
 
 struct NameEntry {
@@ -46,6 +47,9 @@ inline constexpr std::array kNames{
     NameEntry{"workers", "how many trained from this step on"},
     NameEntry{"time/PHASE", "wall seconds of all workers in a phase so far"},
     NameEntry{"time/cpu", "CPU seconds of all workers so far"},
+    NameEntry{"profile/PART", "in TensorBoard: per cent of the workers' steps that `input`, `forward`, `backward`, "
+                              "`sum`, `idle`, `update` or `other` took since the last such point"},
+    NameEntry{"profile/NETWORK/PART", "likewise in updates of one network, where there are several"},
     NameEntry{"system/...", "what the service measures of a job and its host, by second of the job"}};
 
 /// "loss/d_real" for "d_real/total", "parts/d_real/angle" for its other parts, "accuracy" for itself.

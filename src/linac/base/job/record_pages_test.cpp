@@ -62,6 +62,10 @@ struct TypeOf<DataFiles> {
   static TypeText text() { return {"lists of [DataFile](#datafile) by role", "", ""}; }
 };
 template <>
+struct TypeOf<StepTime> {  // the pages have no use for it
+  static TypeText text() { return {"[StepTime](#steptime)", "", ""}; }
+};
+template <>
 struct TypeOf<Rate> {
   static TypeText text() { return {"number", "", ""}; }
 };
@@ -113,7 +117,8 @@ std::string record_tables() {
           line_table<GapLine>() + line_table<WorkersLine>() + line_table<EndLine>();
   text += "## Parts of lines\n";
   text += table<ViewMember>(ViewMember::kName) + table<WorkerAccount>(WorkerAccount::kName) +
-          table<PhaseTime>(PhaseTime::kName);
+          table<PhaseTime>(PhaseTime::kName) + table<StepTime>(StepTime::kName) +
+          table<NetworkTime>(NetworkTime::kName);
   text += "## run.json\n" + table<RunSummary>("Members");
   text += table<HostFacts>(HostFacts::kName) + table<DataFile>(DataFile::kName) + table<FormerData>(FormerData::kName) +
           table<OutputClasses>(OutputClasses::kName) + table<BestEpoch>(BestEpoch::kName) +
@@ -307,6 +312,8 @@ TEST(RecordPages, MembersAreNamedOnce) {
   expect_distinct<RunSummary>();
   expect_distinct<OutputClasses>();
   expect_distinct<WorkerAccount>();
+  expect_distinct<StepTime>();
+  expect_distinct<NetworkTime>();
 }
 
 }  // namespace

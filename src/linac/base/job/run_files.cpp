@@ -8,7 +8,7 @@
 namespace linac::job {
 namespace {
 
-constexpr std::array<std::string_view, 4> kFiles{"job.yaml", kSummaryFile, kMetricsFile, "log.txt"};
+constexpr std::array<std::string_view, 5> kFiles{"job.yaml", kSummaryFile, kMetricsFile, kTraceFile, "log.txt"};
 constexpr std::array<std::string_view, 5> kFolders{kCheckpointsFolder, "tensorboard", "images", "models", "evaluation"};
 
 }  // namespace

@@ -9,7 +9,7 @@ namespace linac::job {
 inline constexpr const char* kCheckpointsFolder = "checkpoints";
 
 /// What a resume needs, and what others read: job, record, checkpoints, curves, pictures, models, scores of the test,
-/// log.
+/// trace, log.
 bool is_kept_file(std::string_view name);
 /// What comes to a service of a run elsewhere: these, and its reports.
 bool is_handed_in(std::string_view name);

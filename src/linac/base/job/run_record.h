@@ -20,6 +20,7 @@
 #include "linac/base/job/measures.h"
 #include "linac/base/job/phases.h"
 #include "linac/base/job/record_fields.h"
+#include "linac/base/job/step_time.h"
 
 namespace linac::job {
 
@@ -28,6 +29,7 @@ inline constexpr int64_t kRecordVersion = 1;
 /// In a folder of a run.
 inline constexpr const char* kMetricsFile = "metrics.jsonl";
 inline constexpr const char* kSummaryFile = "run.json";
+inline constexpr const char* kTraceFile = "trace.json";
 
 /// Events or showers a second; the member's name says which: "showers_per_s".
 struct Rate {
@@ -163,6 +165,7 @@ struct WorkerAccount {
   std::map<Phase, PhaseTime> phases;
   double cpu_s = 0, exchange_s = 0;
   int64_t sent_bytes = 0, sent_messages = 0;
+  std::optional<StepTime> steps;
   std::optional<int64_t> rank;
   std::optional<double> pace_s;
 
@@ -178,6 +181,8 @@ struct WorkerAccount {
     v({"sent_messages", "", "to other workers", Need::kNeeded}, &WorkerAccount::sent_messages);
     v({"exchange_s", "s", "in which messages of a sum were under way, hidden by computing or not", Need::kNeeded},
       &WorkerAccount::exchange_s);
+    v({"steps", "", "where the time of its steps went", Need::kSpare, "unless an older linac wrote it"},
+      &WorkerAccount::steps);
     v({"rank", "", "in the view", Need::kSpare, "told during training"}, &WorkerAccount::rank);
     v({"pace_s", "s", "wall time of a replica of a step, smoothed; 0: not known", Need::kSpare, "told during training"},
       &WorkerAccount::pace_s);

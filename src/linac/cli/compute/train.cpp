@@ -11,6 +11,7 @@
 #include "linac/control/client/login.h"
 #include "linac/control/client/tracker.h"
 #include "linac/train/comm/meeting/rendezvous.h"
+#include "linac/train/train/record/trace_steps.h"
 #include "linac/train/train/start/run_start.h"
 #include "linac/train/train/start/worker_range.h"
 
@@ -74,6 +75,10 @@ void add_train_verb(CLI::App& app) {
       "go on although files of data.train, data.test or data.scaling have changed since; run.json keeps both");
   verb->add_flag("--take-over", options->run.take_over,
                  "go on with a run although another process seems to work on it, which stops then");
+  verb->add_option("--trace", options->run.trace,
+                   "FIRST:LAST, steps counted from 1: what all workers' threads do in them, as RUN/trace.json for "
+                   "https://ui.perfetto.dev; the first worker's counts")
+      ->check(CLI::Validator(train::is_trace_steps, "N or FIRST:LAST"));
   verb->add_option(
       "--fold", options->fold,
       "cross-validation: FOLD/FOLDS, e.g. 2/5: of so many equal parts of the events this one tests, and the "

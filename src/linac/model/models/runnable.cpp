@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "linac/base/base/trace.h"
 #include "linac/model/nn/explain.h"
 #include "linac/model/nn/foreign_module.h"
 
@@ -29,7 +30,9 @@ nn::Weights Runnable::weights(const graph::Parameters& parameters, nn::Gradients
 
 std::vector<at::Tensor> Runnable::run(const nn::Weights& weights, const std::vector<at::Tensor>& inputs,
                                       const nn::RunOptions& options) const {
-  return executable_ ? executable_->run(weights, inputs, options) : foreign_->run(weights, inputs, options);
+  if (executable_) return executable_->run(weights, inputs, options);
+  const trace::Span span("forward");
+  return foreign_->run(weights, inputs, options);
 }
 
 std::string Runnable::explain(const graph::Graph& given) const {

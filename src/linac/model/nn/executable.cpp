@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "linac/base/base/error.h"
+#include "linac/base/base/trace.h"
 #include "linac/model/graph/calls.h"
 #include "linac/model/graph/passes/chain_convolutions.h"
 #include "linac/model/graph/passes/fold_norms.h"
@@ -110,6 +111,7 @@ Executable::~Executable() = default;
 std::vector<at::Tensor> Executable::run(const Weights& weights, const std::vector<at::Tensor>& inputs,
                                         const RunOptions& options) const {
   LINAC_CHECK(inputs.size() == graph_.inputs.size());
+  const trace::Span span("forward", -1, graph_.name);
   if (options.batch_statistics != nullptr)
     options.batch_statistics->assign(static_cast<size_t>(statistics_layout_.total), 0.0F);
   RunOptions to_predict = options;
@@ -122,6 +124,7 @@ std::vector<at::Tensor> Executable::run(const Weights& weights, const std::vecto
     const bool applied = options.mode == Mode::kInference && when_applied_[i];
     const graph::Node& node = applied ? *when_applied_[i] : graph_.nodes[i];
     if (node.op == "InputLayer") continue;
+    const trace::Span layer(node.name);
     std::vector<at::Tensor> folded;
     if (applied && norms_[i] >= 0) {
       const auto norm = static_cast<size_t>(norms_[i]);

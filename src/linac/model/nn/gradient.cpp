@@ -4,7 +4,10 @@
 #include <torch/csrc/autograd/autograd.h>
 
 #include <algorithm>
+#include <utility>
 
+#include "linac/base/base/trace.h"
+#include "linac/model/graph/backward_time.h"
 #include "linac/model/graph/place.h"
 
 namespace linac::nn {
@@ -21,6 +24,9 @@ at::Tensor dense_on_gpu(const at::Tensor& gradient, const at::Tensor& weight) {
 
 AlignedFloats flat_gradient(const at::Tensor& loss, const Weights& weights, const graph::Layout& layout,
                             const graph::GradientReady& ready, bool* finite) {
+  const graph::BackwardTime time;
+  const trace::Span span("backward");
+  int64_t last_ns = trace::recording ? trace::now_ns() : 0;
   const bool stays = finite != nullptr && ready && graph::current_place().gradients_stay &&
                      !weights.trainable.empty() && weights.trainable[0].is_cuda();
   std::vector<at::Tensor> all_finite;  // by weight, of those that stay on the GPU
@@ -46,8 +52,12 @@ AlignedFloats flat_gradient(const at::Tensor& loss, const Weights& weights, cons
   std::vector<unsigned> hooks;
   if (ready) {
     for (size_t i = 0; i < weights.trainable.size(); ++i) {
-      hooks.push_back(
-          weights.trainable[i].register_hook([&take, i](const at::Tensor& gradient) { take(i, gradient); }));
+      hooks.push_back(weights.trainable[i].register_hook([&, i](const at::Tensor& gradient) {
+        take(i, gradient);
+        if (!trace::recording) return;
+        const int64_t now_ns = trace::now_ns();
+        trace::add("gradient of " + layout.slots[i].name, std::exchange(last_ns, now_ns), now_ns);
+      }));
     }
   }
   const auto gradients =

@@ -8,6 +8,7 @@
 
 #include "linac/base/base/error.h"
 #include "linac/base/base/fnv1a.h"
+#include "linac/base/base/trace.h"
 
 namespace linac::comm {
 namespace {
@@ -101,14 +102,24 @@ void Group::exchange_parts(std::span<const Outward> sends, std::span<const Inwar
   const int first = sends.empty() ? receives.front().from : sends.front().to;
   if (closed_) fail(operation, first, "the group ended earlier");
   const Stopwatch stopwatch(traffic_.seconds);
+  const trace::Span span(operation);
   waiting_for(sends.size() + receives.size() == 1 ? origin(first) : -1, operation);
+  const auto begin = heard_all_at_ = std::chrono::steady_clock::now();
   try {
     exchange_bytes(sends, receives, tag);
   } catch (const PeerFailed& error) {
     fail(operation, error.peer, error.what());
   }
+  if (!receives.empty()) note_wait(begin);
   for (const Outward& message : sends) traffic_.bytes += static_cast<int64_t>(message.data.size());
   traffic_.messages += static_cast<int64_t>(sends.size());
+}
+
+void Group::note_wait(std::chrono::steady_clock::time_point begin) {
+  const std::chrono::nanoseconds from = begin.time_since_epoch(), to = heard_all_at_.time_since_epoch();
+  trace::add("wait for others", from.count(), to.count());
+  if (waits_ == nullptr) return;
+  waits_->push_back({std::chrono::duration<double>(from).count(), std::chrono::duration<double>(to).count()});
 }
 
 void Group::send_part(std::span<const std::byte> data, int to, int tag, const char* operation) {

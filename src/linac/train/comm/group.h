@@ -15,6 +15,7 @@
 // the peer has ended or does not answer, or when somebody else has left the view. The group is closed by then (which
 // ends the peers' waits in turn), and further calls throw the same way until next_view() has opened it again.
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -48,6 +49,14 @@ class Group {
   virtual ~Group() = default;
   Group(const Group&) = delete;
   Group& operator=(const Group&) = delete;
+
+  /// A stretch of an exchange in which nothing of some message had come yet: who sends it was not as far. Seconds of
+  /// the steady clock.
+  struct Wait {
+    double begin_s, end_s;
+  };
+  /// The waits of all exchanges from here on are appended there; null: of none.
+  void note_waits(std::vector<Wait>* waits) { waits_ = waits; }
 
   int rank() const { return rank_; }
   int size() const { return view_.size(); }
@@ -154,6 +163,8 @@ class Group {
     int peer;
   };
   virtual void exchange_bytes(std::span<const Outward> sends, std::span<const Inward> receives, int tag) = 0;
+  /// The transport says of each message that comes when the first of it was there.
+  void heard(std::chrono::steady_clock::time_point at) { heard_all_at_ = std::max(heard_all_at_, at); }
   /// This rank's end of a part; the other members open theirs too.
   virtual std::unique_ptr<Group> open_part(Part part) = 0;
   /// Ends all connections. Called once, after a failure; destructors end them too.
@@ -165,6 +176,7 @@ class Group {
 
  private:
   [[noreturn]] void fail(const char* operation, int peer, const std::string& why);
+  void note_wait(std::chrono::steady_clock::time_point begin);
   void exchange_parts(std::span<const Outward> sends, std::span<const Inward> receives, int tag, const char* operation);
   void send_part(std::span<const std::byte> data, int to, int tag, const char* operation);
   void receive_part(std::span<std::byte> data, int from, int tag, const char* operation);
@@ -183,6 +195,8 @@ class Group {
   int channels_made_ = 0;     // in this view, on all ranks alike
   bool closed_ = false;
   Traffic traffic_;
+  std::vector<Wait>* waits_ = nullptr;
+  std::chrono::steady_clock::time_point heard_all_at_;  // in the exchange that is under way
   Activity own_;
 };
 

@@ -94,6 +94,7 @@ class InProcessGroup : public Group {
     Mailbox& box = mailbox(from, rank());
     wait_for(lock, from, [&] { return !box.empty(); });
     if (box.empty()) throw PeerFailed(from, "connection closed by peer");
+    heard(std::chrono::steady_clock::now());
     if (box.front().tag != tag || box.front().bytes.size() != data.size()) throw PeerFailed(from, kNotDue);
     take(box, data);
   }

@@ -12,6 +12,7 @@
 #include "linac/base/base/log.h"
 #include "linac/base/base/plural.h"
 #include "linac/base/base/signals.h"
+#include "linac/base/base/trace.h"
 #include "linac/base/job/spent.h"
 #include "linac/train/comm/group.h"
 #include "linac/train/train/agreement.h"
@@ -21,6 +22,7 @@
 #include "linac/train/train/record/account.h"
 #include "linac/train/train/record/budget.h"
 #include "linac/train/train/record/record_keeper.h"
+#include "linac/train/train/record/trace_file.h"
 #include "linac/train/train/schedule.h"
 #include "linac/train/train/state/same_state.h"
 #include "linac/train/train/state/share_state.h"
@@ -43,7 +45,8 @@ class Trainer {
  public:
   Trainer(const job::Job& job, comm::Group& group, const TrainingOptions& options,
           std::shared_ptr<const trained::KerasFile> read)
-      : job_(job), group_(group), options_(options), read_(std::move(read)) {
+      : job_(job), group_(group), options_(options), read_(std::move(read)), trace_(options.trace) {
+    trace::name_thread("training");
     clock_.on_change([this](const char* phase) { group_.mark(phase); });
   }
 
@@ -128,6 +131,7 @@ class Trainer {
     const bool founding = latest == comm::Moment{};
     const auto is_behind = [&](int rank) { return view.members[static_cast<size_t>(rank)].moment != latest; };
     if (founding || view.needs_state()) record_->share_claim(founding ? 0 : source);
+    agree_on_trace(founding ? 0 : source);
     // Who others were ahead of has not written what they have finished.
     record_->enter_view(is_behind(group_.rank()));
     if (founding || view.needs_state()) {
@@ -140,6 +144,7 @@ class Trainer {
         if (rank != ranks.front() && (founding || is_behind(rank))) ranks.push_back(rank);
       bring_state(ranks, founding);
       record_->complete_folders(state_, last_step_);
+      if (founding && trace_ && state_.global_step >= trace_->last) miss_trace();
     }
     record_->take_over(founding, state_, last_step_, best_);
     if (!group_.commit(moment_of(state_))) throw left("the view was left before it began");
@@ -147,6 +152,12 @@ class Trainer {
     loop_.steps->seek(state_);
     const double without_view_s = std::chrono::duration<double>(Clock::now() - left_at_).count();
     record_->view(state_, std::exchange(left_because_, ""), without_view_s);
+  }
+
+  void agree_on_trace(int source) {
+    std::string text = trace_ ? to_text(*trace_) : "";
+    broadcast_bytes(group_, text, source);
+    trace_ = trace_steps_in(text);
   }
 
   void check_agreement(bool founding) {
@@ -192,6 +203,8 @@ class Trainer {
   }
 
   void close_record() {
+    write_trace();
+    if (trace_) miss_trace();
     record_->finish(state_, group_time());
     if (budget_) budget_->save();
     group_.barrier();  // should one that keeps the record be lost before, another one is needed
@@ -218,6 +231,9 @@ class Trainer {
                         plateau_factor(job_.train.schedule.plateau, state_.history, loop_.words->loss_name());
     comm::Moment behind = moment_of(state_);
     ++behind.steps;
+    if (trace_ && behind.steps >= trace_->first && behind.steps <= trace_->last && !traced_) trace::begin();
+    const trace::Span span("step", behind.steps);
+    clock_.steps().begin(PhaseClock::now().wall, clock_[TimePhase::kInput].wall);
     remember_networks();
     const double begun = clock_[TimePhase::kCompute].wall;
     wish_ = wish_of(stop_signal());
@@ -229,6 +245,7 @@ class Trainer {
       return false;
     }
     if (!loop_.steps->changes_at_once()) arrive(behind);
+    clock_.steps().end(PhaseClock::now().wall, clock_[TimePhase::kInput].wall);
     for (const auto& [name, value] : result.losses) state_.epoch_sums[name] += value;
     state_.input = loop_.steps->input_place();
     ++state_.step;
@@ -288,8 +305,23 @@ class Trainer {
     record_->save(state_);
   }
 
+  // Collective, of what was traced of the steps so far.
+  void write_trace() {
+    if (!trace_ || state_.global_step < trace_->first) return;
+    if (!traced_) traced_ = trace::end();
+    record_->trace(gather_trace(group_, *traced_, *trace_));
+    trace_.reset();
+    traced_.reset();
+  }
+
+  void miss_trace() {
+    if (tells()) log::warn(fmt::format("no trace: this start trains no step of {}", to_text(*trace_)));
+    trace_.reset();
+  }
+
   void after_step() {
     record_->check();
+    if (stop_requested_ || enough_ || (trace_ && state_.global_step >= trace_->last)) write_trace();
     if (stop_requested_ || enough_) {
       save();
       if (budget_) budget_->save();
@@ -443,9 +475,11 @@ class Trainer {
   std::string used_up_;  // of the budget
   std::optional<StepRecord> last_step_;
   Clock::time_point left_at_ = Clock::now();
-  std::string left_because_;         // the last view
-  double pace_s_ = 0;                // wall seconds of computing a replica of a step
-  StepWish wish_ = StepWish::kNone;  // in the last step
+  std::string left_because_;               // the last view
+  std::optional<TraceSteps> trace_;        // that are to be traced still, on all ranks alike
+  std::optional<trace::Recorded> traced_;  // of this worker, until all have theirs
+  double pace_s_ = 0;                      // wall seconds of computing a replica of a step
+  StepWish wish_ = StepWish::kNone;        // in the last step
   bool half_changed_ = false, stop_requested_ = false, some_leave_ = false, leaves_ = false, next_view_wanted_ = false,
        save_wanted_ = false, enough_ = false, took_part_ = false;
 };

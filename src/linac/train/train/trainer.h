@@ -7,12 +7,14 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "linac/base/job/job.h"
 #include "linac/train/comm/group.h"
 #include "linac/train/comm/meeting/rendezvous.h"
 #include "linac/train/train/loops/computing.h"
 #include "linac/train/train/record/record_keeper.h"
+#include "linac/train/train/record/trace_steps.h"
 #include "linac/train/trained/compiled_job.h"
 
 namespace linac::train {
@@ -26,6 +28,7 @@ struct TrainingOptions {
   std::string name = {};                  // what people call the folder: its path, or the URL where it is kept
   bool accept_data = false;               // a state goes on with other files than those it was trained on
   std::string claim = {};                 // the token of the folder's claim, if this or its parent process has it
+  std::optional<TraceSteps> trace = {};   // rank 0's counts
   std::function<void()> on_begin = {};    // called once, when it takes part: from here on it looks at signals itself
 };
 

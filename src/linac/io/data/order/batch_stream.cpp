@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "linac/base/base/error.h"
+#include "linac/base/base/trace.h"
 #include "linac/io/data/dataset.h"
 #include "linac/io/data/event_table.h"
 
@@ -121,6 +122,7 @@ void BatchStream<Set>::deepen() {
 
 template <class Set>
 void BatchStream<Set>::work() {
+  trace::name_thread("input");
   for (;;) {
     uint64_t ticket = 0;
     {
@@ -131,6 +133,7 @@ void BatchStream<Set>::work() {
     }
     Result result;
     try {
+      const trace::Span span("read a step");
       result.step = read_step(position_of(ticket));
     } catch (...) {
       result.error = std::current_exception();

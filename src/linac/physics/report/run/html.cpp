@@ -1,7 +1,9 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <string_view>
 
 #include "linac/base/base/plural.h"
 #include "linac/physics/report/page/frame.h"
@@ -110,6 +112,39 @@ std::string parts_table(const RunReport& report) {
                  escape(fmt::format("Of the waiting, up to {} of worker time are starts and up to {} changes of the "
                                     "workers.",
                                     seconds_text(report.starting_s), seconds_text(report.changing_s))));
+}
+
+std::string step_table(const RunReport& report) {
+  const job::StepTime& time = report.step_time;
+  if (time.steps == 0) return {};
+  const std::vector<job::NetworkTime> networks =
+      time.networks.size() > 1 ? time.networks : std::vector<job::NetworkTime>();
+  std::vector<std::string> heads{"part"};
+  for (const job::NetworkTime& network : networks) heads.push_back(escape(network.network));
+  heads.emplace_back("share");
+  heads.emplace_back("of a step");
+  std::string rows;
+  const std::vector<TimePart> parts = step_parts_of(time);
+  for (const TimePart& part : parts) {
+    const auto found = std::ranges::find(job::kNetworkParts, std::string_view(part.name), &job::NetworkPart::name);
+    std::string cells;
+    for (const job::NetworkTime& network : networks)
+      cells += cell(network.network,
+                    found == job::kNetworkParts.end() ? "–" : percent(network.*found->seconds / time.wall_s));
+    rows += row(part.name, part.meaning,
+                cells + cell("share", percent(part.seconds / time.wall_s)) +
+                    cell("of a step", pace_text(part.seconds / static_cast<double>(time.steps))));
+  }
+  return element("h2", "", "Where a step's time goes") + bar_of(parts, time.wall_s) +
+         element("table", "class=\"figures\"", table_heads(heads) + element("tbody", "", rows)) +
+         element("p", "class=\"key\"",
+                 escape(fmt::format("A step takes {}. Replicas that compute side by side share the time of computing "
+                                    "by the seconds of their threads.{}",
+                                    pace_text(time.wall_s / static_cast<double>(time.steps)),
+                                    report.record.traced
+                                        ? " trace.json in the run's folder has some of them span by span, for "
+                                          "ui.perfetto.dev."
+                                        : "")));
 }
 
 std::string worker_row(const RunReport& report, const RunWorker& worker) {
@@ -225,11 +260,12 @@ std::string planned_part(const RunReport& report) {
 }  // namespace
 
 std::string to_html(const RunReport& report, const std::vector<NamedPicture>& pictures) {
-  return whole_page(report.title,
-                    headline(report) + remarks_part(report.remarks) + parts_table(report) + figures_part(report) +
-                        planned_part(report) + pictures_part(report.title, pictures) + workers_table(report) +
-                        changes_table(report) + starts_table(report) + facts_part(report.facts) +
-                        element("h2", "", "How to read this") + element("p", "class=\"reading\"", kReading));
+  return whole_page(report.title, headline(report) + remarks_part(report.remarks) + parts_table(report) +
+                                      step_table(report) + figures_part(report) + planned_part(report) +
+                                      pictures_part(report.title, pictures) + workers_table(report) +
+                                      changes_table(report) + starts_table(report) + facts_part(report.facts) +
+                                      element("h2", "", "How to read this") +
+                                      element("p", "class=\"reading\"", kReading));
 }
 
 }  // namespace linac::report

@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "linac/physics/report/run/report.h"
+#include "linac/physics/report/run/words.h"
 
 namespace linac::report {
 namespace {
@@ -100,6 +101,17 @@ Json input_of(const RunReport& report) {
           {"first_to_later", known(first_to_later(*report.input))}};
 }
 
+// Shares of the whole.
+Json step_of(const job::StepTime& time) {
+  if (time.steps == 0) return nullptr;
+  Json shares, networks;
+  for (const TimePart& part : step_parts_of(time)) shares[part.name] = part.seconds / time.wall_s;
+  for (const job::NetworkTime& network : time.networks)
+    for (const job::NetworkPart& part : job::kNetworkParts)
+      networks[network.network][part.name] = network.*part.seconds / time.wall_s;
+  return {{"s", time.wall_s / static_cast<double>(time.steps)}, {"shares", shares}, {"networks", networks}};
+}
+
 Json cost_of(const RunReport& report) {
   if (!report.cost) return nullptr;
   return {{"eur", report.cost->total},
@@ -135,6 +147,8 @@ Json to_json(const RunReport& report) {
           {"efficiency", number(report.time.efficiency())},
           {"efficiency_max", number(report.time.efficiency_max())},
           {"phases", shares(report.time)},
+          {"step", step_of(report.step_time)},
+          {"trace", record.traced},
           {"starting_s", report.starting_s},
           {"changing_s", report.changing_s},
           {"starts", starts_of(report)},

@@ -16,25 +16,32 @@ constexpr size_t kRowsMax = 64;
 
 constexpr plot::TextStyle kNameStyle{.size = 8.5, .align = plot::Align::kRight};
 
-// A row a worker, their names to the left.
+std::vector<std::string> names_of(const RunReport& report) {
+  std::vector<std::string> names;
+  for (const RunWorker& worker : report.workers) names.push_back(worker_name(report, worker.key));
+  return names;
+}
+
+// A row a name, these to the left.
 struct Sheet {
+  std::vector<std::string> names;
   size_t rows, left_out;
   double row;
   plot::Rect area;
   plot::Figure figure;
 
-  explicit Sheet(const RunReport& report)
-      : rows(std::min(report.workers.size(), kRowsMax)),
-        left_out(report.workers.size() - rows),
+  explicit Sheet(std::vector<std::string> of)
+      : names(std::move(of)),
+        rows(std::min(names.size(), kRowsMax)),
+        left_out(names.size() - rows),
         row(rows <= 16   ? 22
             : rows <= 32 ? 17
                          : 12),
         area{0, kTop, 0, row * static_cast<double>(rows)},
         figure(kWide, kTop + area.height + kBelow) {
-    double names = 0;
-    for (size_t i = 0; i < rows; ++i)
-      names = std::max(names, figure.text_width(worker_name(report, report.workers[i].key), kNameStyle));
-    area.x = 18 + std::min(names, kNamesMax) + 8;
+    double width = 0;
+    for (size_t i = 0; i < rows; ++i) width = std::max(width, figure.text_width(names[i], kNameStyle));
+    area.x = 18 + std::min(width, kNamesMax) + 8;
     area.width = kWide - area.x - kRight;
   }
 
@@ -42,11 +49,10 @@ struct Sheet {
   double middle(size_t i) const { return area.y + row * (static_cast<double>(i) + 0.5); }
 };
 
-void draw_head(Sheet& sheet, const RunReport& report, const std::string& title) {
+void draw_head(Sheet& sheet, const std::string& title) {
   sheet.figure.text({18, 18}, title, {.size = 12, .weight = plot::Weight::kBold});
   for (size_t i = 0; i < sheet.rows; ++i) {
-    const std::string name = worker_name(report, report.workers[i].key);
-    sheet.figure.text({sheet.area.x - 8, sheet.middle(i)}, sheet.figure.elided(name, kNamesMax, kNameStyle),
+    sheet.figure.text({sheet.area.x - 8, sheet.middle(i)}, sheet.figure.elided(sheet.names[i], kNamesMax, kNameStyle),
                       kNameStyle);
   }
   if (sheet.left_out > 0)
@@ -71,9 +77,58 @@ void draw_key(plot::Figure& figure, const std::vector<TimePart>& parts) {
   }
 }
 
+// Stacked in a row; where there is room, with the share of `whole`.
+void draw_parts(plot::Figure& figure, plot::Rect bar, const std::vector<TimePart>& parts, double scale, double whole) {
+  for (const TimePart& part : parts) {
+    bar.width = part.seconds * scale;
+    if (!(bar.width > 0)) continue;
+    figure.rectangle(bar, part.colour);
+    const std::string text = percent(part.seconds / whole);
+    const plot::TextStyle style{.size = 8, .colour = plot::kPaper, .align = plot::Align::kCentre};
+    if (bar.height > 11 && figure.text_width(text, style) + 8 < bar.width)
+      figure.text({bar.x + bar.width / 2, bar.y + bar.height / 2}, text, style);
+    bar.x += bar.width;
+  }
+}
+
+// A row for all workers, one for each network where there are several, one a worker.
+NamedPicture step_picture(const RunReport& report) {
+  std::vector<std::pair<std::string, job::StepTime>> bars{{"all workers", report.step_time}};
+  if (report.step_time.networks.size() > 1) {
+    for (const job::NetworkTime& network : report.step_time.networks) {
+      job::StepTime of{.steps = report.step_time.steps, .networks = {network}};
+      for (const job::NetworkPart& part : job::kNetworkParts) of.wall_s += network.*part.seconds;
+      bars.emplace_back(network.network, std::move(of));
+    }
+  }
+  for (const RunWorker& worker : report.workers)
+    if (worker.step_time.steps > 0) bars.emplace_back(worker_name(report, worker.key), worker.step_time);
+  std::vector<std::string> names;
+  double longest = 0;
+  for (const auto& [name, time] : bars) {
+    names.push_back(name);
+    longest = std::max(longest, time.wall_s / static_cast<double>(time.steps));
+  }
+  Sheet sheet(std::move(names));
+  draw_head(sheet, "where a step's time goes");
+  draw_key(sheet.figure, step_parts_of(report.step_time));
+  for (size_t i = 0; i < sheet.rows; ++i) {
+    const job::StepTime& time = bars[i].second;
+    const double scale = sheet.area.width / longest / static_cast<double>(time.steps);
+    const double of_step = static_cast<double>(time.steps) / static_cast<double>(report.step_time.steps);
+    draw_parts(sheet.figure, sheet.bar(i), step_parts_of(time), scale, of_step * report.step_time.wall_s);
+  }
+  const double unit = longest < 1 ? 1000 : 1;
+  plot::draw_x_axis(sheet.figure, sheet.area,
+                    {.low = 0, .high = unit * longest, .label = longest < 1 ? "a step, ms" : "a step, s"});
+  return {"step", "where a step's time goes",
+          "The mean step of all workers, what of it the updates of each network take, and that of each worker.",
+          sheet.figure.picture()};
+}
+
 NamedPicture time_picture(const RunReport& report) {
-  Sheet sheet(report);
-  draw_head(sheet, report, "the workers' time");
+  Sheet sheet(names_of(report));
+  draw_head(sheet, "the workers' time");
   draw_key(sheet.figure, parts_of(report.time));
   double longest = 0;
   for (const RunWorker& worker : report.workers) longest = std::max(longest, worker.time.seconds);
@@ -132,8 +187,8 @@ void draw_loss(plot::Figure& figure, plot::Point at, double right, const std::st
 }
 
 NamedPicture views_picture(const RunReport& report) {
-  Sheet sheet(report);
-  draw_head(sheet, report, "who was there when");
+  Sheet sheet(names_of(report));
+  draw_head(sheet, "who was there when");
   sheet.figure.text({18, 40}, "numbers and shades: replicas carried · ✗ lost", {.size = 8.5, .colour = plot::kSoftInk});
   const Clock clock(report.record);
   const auto x = [&](double run_time) { return sheet.area.x + run_time / clock.length() * sheet.area.width; };
@@ -172,7 +227,10 @@ NamedPicture views_picture(const RunReport& report) {
 
 std::vector<NamedPicture> draw(const RunReport& report) {
   if (report.workers.empty() || !(report.wall_s > 0) || !(report.time.seconds > 0)) return {};
-  return {time_picture(report), views_picture(report)};
+  std::vector<NamedPicture> pictures{time_picture(report)};
+  if (report.step_time.steps > 0) pictures.push_back(step_picture(report));
+  pictures.push_back(views_picture(report));
+  return pictures;
 }
 
 }  // namespace linac::report

@@ -29,6 +29,18 @@ RunView view_of(const job::ViewLine& line) {
   return view;
 }
 
+// Of another hand it may be anything.
+bool is_sound(const job::StepTime& time) {
+  constexpr double kMost = 1e12;
+  constexpr size_t kNetworksMax = 64;
+  const auto holds = [](double seconds) { return seconds >= 0 && seconds < kMost; };
+  return time.steps > 0 && time.wall_s > 0 && holds(time.wall_s) && holds(time.input_s) &&
+         time.networks.size() <= kNetworksMax &&
+         std::ranges::all_of(job::kNetworkParts, [&](const job::NetworkPart& part) {
+           return std::ranges::all_of(time.networks, [&](const auto& network) { return holds(network.*part.seconds); });
+         });
+}
+
 RunAccount account_of(const job::WorkerAccount& worker, double time, int64_t global_step) {
   RunAccount account{.time = time,
                      .global_step = global_step,
@@ -37,7 +49,8 @@ RunAccount account_of(const job::WorkerAccount& worker, double time, int64_t glo
                      .exchange_s = worker.exchange_s,
                      .sent_bytes = worker.sent_bytes,
                      .sent_messages = worker.sent_messages,
-                     .pace_s = worker.pace_s.value_or(0)};
+                     .pace_s = worker.pace_s.value_or(0),
+                     .step_time = worker.steps && is_sound(*worker.steps) ? *worker.steps : job::StepTime()};
   for (const auto& [phase, seconds] : worker.phases) account.wall[static_cast<size_t>(phase)] = seconds.wall_s;
   return account;
 }
@@ -223,6 +236,7 @@ RunRecord read_run_record(const std::filesystem::path& folder) {
   for (RunStart& start : record.starts) name_lone_worker(start);
   read_job(folder / "job.yaml", record);
   read_losses(folder / "log.txt", record);
+  record.traced = std::filesystem::exists(folder / job::kTraceFile);
   if (record.name.empty()) record.name = std::filesystem::absolute(folder).filename().string();
   return record;
 }

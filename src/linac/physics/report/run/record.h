@@ -47,7 +47,8 @@ struct RunAccount {
   PhaseSeconds wall{};
   double cpu_s = 0, exchange_s = 0;
   int64_t sent_bytes = 0, sent_messages = 0;
-  double pace_s = 0;  // wall time of a replica of a step; 0: not known
+  double pace_s = 0;        // wall time of a replica of a step; 0: not known
+  job::StepTime step_time;  // without steps: not known; all finite, 0 or more
 };
 
 /// From `linac train` to its end; --resume makes another one.
@@ -80,6 +81,7 @@ struct RunRecord {
   int64_t steps = 0, steps_twice = 0, steps_missing = 0;  // lines of steps
   std::vector<job::GapLine> gaps;                         // those that are missing
   int64_t epochs = 0, rollbacks = 0;
+  bool traced = false;             // there is a trace
   std::vector<EpochInput> inputs;  // of the epochs of which it is known
   job::Planned planned;            // in its job.yaml
   int64_t damaged_lines = 0;

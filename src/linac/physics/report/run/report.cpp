@@ -172,7 +172,10 @@ RunReport make_run_report(RunRecord record, const std::optional<HostPrices>& pri
   report.title = "Run " + record.name;
   report.record = std::move(record);
   add_starts(report);
-  for (const RunWorker& worker : report.workers) report.time += worker.time;
+  for (const RunWorker& worker : report.workers) {
+    report.time += worker.time;
+    report.step_time += worker.step_time;
+  }
   report.all_changes = pauses_of(report.changes, false);
   report.losses = pauses_of(report.changes, true);
   add_communication(report);

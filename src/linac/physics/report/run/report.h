@@ -57,6 +57,7 @@ struct RunWorker {
   TimeSplit time;
   bool accounted = false;  // the record holds an account of it
   int64_t steps = 0;       // that it took part in, up to its last account
+  job::StepTime step_time;
   int64_t sent_bytes = 0;
   double exchange_s = 0;
   double replicas = 0;                                         // carried on average over time
@@ -102,6 +103,7 @@ struct RunReport {
   RunRecord record;
   double wall_s = 0;                      // of all starts, without the time between them
   TimeSplit time;                         // of all workers
+  job::StepTime step_time;                // likewise
   double starting_s = 0, changing_s = 0;  // worker seconds before the first views of starts, and between views
   std::vector<RunWorker> workers;         // by start and entry
   std::vector<RunChange> changes;
@@ -126,13 +128,14 @@ std::optional<double> first_to_later(const InputWaits& input);
 /// "gpu03 4711", with the host's name only where there are several.
 std::string worker_name(const RunReport& report, const WorkerKey& key);
 
-/// The workers' time, and who was there when.
+/// The workers' time, that of their steps, and who was there when.
 std::vector<NamedPicture> draw(const RunReport& report);
 
 /// One self-contained page (UTF-8) that opens offline, with every text escaped.
 std::string to_html(const RunReport& report, const std::vector<NamedPicture>& pictures);
 
 /// Schema: {"name", "status", "wall_s", "worker_s", "efficiency", "efficiency_max", "phases": {name: {"s", "share"}},
+/// "step": null|{"s", "shares": {part: share}, "networks": {name: {part: share}}}, "trace": whether there is one,
 /// "starting_s", "changing_s", "starts": [{"begin", "end", "status", "first_step", "last_step"}], "workers": [{"start",
 /// "host", "pid", "entered", "left", "lost": null|reason, "s", "phases": {name: s}, "efficiency", "replicas", "pace_s",
 /// "slowness", "slow", "steps", "sent_bytes", "exchange_s", "views": [{"begin", "end", "replicas"}]}], "changes":

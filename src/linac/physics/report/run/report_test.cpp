@@ -135,6 +135,69 @@ TEST(RunReport, AllFormsAgree) {
   EXPECT_NE(text.find("n3 3"), std::string::npos) << "hosts are named where there are several";
 }
 
+Json with_steps(Json account, const Json& steps) {
+  account["steps"] = steps;
+  return account;
+}
+
+Json network(const std::string& name, double forward, double backward, double sum, double idle, double update) {
+  return {{"network", name}, {"forward_s", forward}, {"backward_s", backward},
+          {"sum_s", sum},    {"idle_s", idle},       {"update_s", update}};
+}
+
+TEST(RunReport, WhereAStepsTimeGoes) {
+  TestRun run;
+  run.job();
+  run.view(100, 1, 0, 0, {member("n1", 1, 2), member("n1", 2, 2)});
+  run.steps(1, 4);
+  const Json first{{"steps", 4},
+                   {"wall_s", 8.0},
+                   {"input_s", 1.0},
+                   {"networks", {network("generator", 1, 2, 0, 0, 0.5), network("g<2>", 0.5, 1, 0.25, 0.25, 0.5)}}};
+  const Json second{{"steps", 4}, {"wall_s", 8.0}, {"input_s", 0.0}, {"networks", {network("g<2>", 3, 4, 0, 1, 0)}}};
+  run.end(
+      110, 4, "succeeded",
+      {with_steps(account("n1", 1, {{"compute", 5}}), first), with_steps(account("n1", 2, {{"compute", 5}}), second)});
+  const RunReport report = run.report();
+  const Json step = to_json(report)["step"];
+  EXPECT_DOUBLE_EQ(step["s"].get<double>(), 2);
+  EXPECT_DOUBLE_EQ(step["networks"]["generator"]["backward"].get<double>(), 2.0 / 16);
+  EXPECT_DOUBLE_EQ(step["shares"]["idle"].get<double>(), 1.25 / 16);
+  EXPECT_DOUBLE_EQ(step["shares"]["other"].get<double>(), 1.0 / 16);
+  double shares = 0;
+  for (const Json& share : step["shares"]) shares += share.get<double>();
+  EXPECT_NEAR(shares, 1, 1e-12);
+  const std::vector<NamedPicture> pictures = draw(report);
+  ASSERT_EQ(pictures.size(), 3U);
+  const std::string page = to_html(report, pictures), text = to_text(report);
+  EXPECT_NE(text.find("a step takes 2 s"), std::string::npos) << text;
+  EXPECT_NE(text.find("backward   12 %"), std::string::npos) << text;
+  EXPECT_NE(page.find("Where a step's time goes"), std::string::npos);
+  EXPECT_EQ(page.find("g<2>"), std::string::npos);
+}
+
+TEST(RunReport, StepsOfAnotherHandSayNothingWrong) {
+  const Json good{{"steps", 4}, {"wall_s", 8.0}, {"input_s", 1.0}, {"networks", {network("g", 1, 2, 0, 0, 0.5)}}};
+  const auto changed = [&](const std::string& member, const Json& value) {
+    Json steps = good;
+    steps[Json::json_pointer(member)] = value;
+    return steps;
+  };
+  for (const Json& steps :
+       {Json(nullptr), Json("four"), changed("/steps", 0), changed("/steps", -3), changed("/wall_s", "NaN"),
+        changed("/wall_s", -1), changed("/wall_s", 1e300), changed("/input_s", "Infinity"), changed("/wall_s", 0),
+        changed("/networks/0/idle_s", "NaN"), changed("/networks/0/sum_s", -2),
+        changed("/networks", std::vector<Json>(1000, network("g", 1, 1, 1, 1, 1)))}) {
+    TestRun run;
+    run.view(100, 1, 0, 0, {member("n1", 1, 4)});
+    run.end(110, 4, "succeeded", {with_steps(account("n1", 1, {{"compute", 5}}), steps)});
+    const RunReport report = run.report();
+    EXPECT_TRUE(to_json(report)["step"].is_null()) << steps;
+    EXPECT_EQ(draw(report).size(), 2U);
+    EXPECT_EQ(to_text(report).find("a step takes"), std::string::npos);
+  }
+}
+
 TEST(RunReport, ManyWorkersFitOnASheet) {
   TestRun run;
   std::vector<Json> members, accounts;

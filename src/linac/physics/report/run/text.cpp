@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
 
 #include "linac/base/base/plural.h"
 #include "linac/base/base/text_table.h"
@@ -28,6 +29,25 @@ std::string workers_table(const RunReport& report) {
   return text + "\n";
 }
 
+std::string step_table(const job::StepTime& time) {
+  if (time.steps == 0) return {};
+  const auto share = [&](double seconds) { return percent(seconds / time.wall_s); };
+  const bool several = time.networks.size() > 1;
+  TextRows rows{{"of a step"}};
+  if (several)
+    for (const job::NetworkTime& network : time.networks) rows[0].push_back(network.network);
+  rows[0].push_back("all");
+  for (const TimePart& part : step_parts_of(time)) {
+    rows.push_back({part.name});
+    const auto found = std::ranges::find(job::kNetworkParts, std::string_view(part.name), &job::NetworkPart::name);
+    for (size_t i = 0; several && i < time.networks.size(); ++i)
+      rows.back().push_back(found != job::kNetworkParts.end() ? share(time.networks[i].*found->seconds) : "");
+    rows.back().push_back(share(part.seconds));
+  }
+  return fmt::format("  a step takes {}\n", pace_text(time.wall_s / static_cast<double>(time.steps))) +
+         lined_up(rows, 2) + "\n";
+}
+
 }  // namespace
 
 std::string to_text(const RunReport& report) {
@@ -38,7 +58,7 @@ std::string to_text(const RunReport& report) {
   for (const TimePart& part : parts_of(report.time))
     if (part.seconds > 0)
       parts.push_back({part.name, percent(part.seconds / report.time.seconds), seconds_text(part.seconds)});
-  text += lined_up(parts, 2) + "\n" + workers_table(report);
+  text += lined_up(parts, 2) + "\n" + step_table(report.step_time) + workers_table(report);
   const Pauses& pauses = report.all_changes;
   if (pauses.number > 0) {
     text += fmt::format("  {} of the workers: {} without training, {} at most\n",

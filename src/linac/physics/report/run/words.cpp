@@ -41,6 +41,19 @@ std::vector<TimePart> parts_of(const TimeSplit& time) {
   return parts;
 }
 
+std::vector<TimePart> step_parts_of(const job::StepTime& time) {
+  // The same palette.
+  constexpr std::array kColours{rgb(0x0072B2), rgb(0x56B4E9), rgb(0xD55E00), rgb(0xB4B7BD), rgb(0xCC79A7)};
+  static_assert(kColours.size() == job::kNetworkParts.size(), "a new part needs a colour");
+  std::vector<TimePart> parts{{job::kInputPart, "Waiting for the next batch.", rgb(0x009E73), time.input_s}};
+  for (size_t i = 0; i < kColours.size(); ++i) {
+    const job::NetworkPart& part = job::kNetworkParts[i];
+    parts.push_back({part.name, part.meaning, kColours[i], job::seconds_of(time, part)});
+  }
+  parts.push_back({job::kOtherPart, "Between the parts.", rgb(0xF0E442), job::other_s(time)});
+  return parts;
+}
+
 std::string bytes_text(double bytes) {
   if (!std::isfinite(bytes)) return "–";
   const char* unit = "B";

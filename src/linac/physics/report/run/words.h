@@ -21,6 +21,9 @@ struct TimePart {
 /// The phases, computing first, then "waiting" and "unknown": together the whole time.
 std::vector<TimePart> parts_of(const TimeSplit& time);
 
+/// The parts of steps in the order in which they come: together the whole of time.wall_s.
+std::vector<TimePart> step_parts_of(const job::StepTime& time);
+
 /// "12.3 kB"
 std::string bytes_text(double bytes);
 

@@ -51,6 +51,7 @@ int64_t steps_until(const RunStart& start, const WorkerKey& key, int64_t global_
 void add_account(const RunStart& start, const RunAccount& account, RunWorker& worker) {
   worker.accounted = true;
   worker.time.phases = account.wall;
+  worker.step_time = account.step_time;
   worker.steps = steps_until(start, worker.key, account.global_step);
   worker.sent_bytes = account.sent_bytes;
   worker.exchange_s = account.exchange_s;

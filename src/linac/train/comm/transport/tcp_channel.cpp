@@ -69,6 +69,7 @@ struct Receiving {
   // True once all has come.
   bool advance() {
     if (!in->advance()) return false;
+    if (begun == std::chrono::steady_clock::time_point()) begun = std::chrono::steady_clock::now();
     if (in->head.bytes != due.bytes || in->head.tag != due.tag) throw std::runtime_error(kNotDue);
     while (received < body.size()) {
       const size_t now = in->link.receive(body.subspan(received));
@@ -83,6 +84,7 @@ struct Receiving {
   int peer;
   TcpHead due;
   std::span<std::byte> body;
+  std::chrono::steady_clock::time_point begun{};  // when its head was there
   size_t received = 0;
   bool done = false;
   size_t place = 0;  // among those that wait
@@ -233,7 +235,10 @@ void TcpChannel::exchange_bytes(std::span<const Outward> sends, std::span<const 
     for (Sending& one : out) least(one.body.size()).out.push_back(&one);
     for (Receiving& one : in) least(one.body.size()).in.push_back(&one);
     move(loads);
-    for (const Receiving& one : in) one.finish();
+    for (const Receiving& one : in) {
+      one.finish();
+      heard(one.begun);
+    }
   } catch (const PeerFailed&) {
     throw;
   } catch (const std::exception& error) {

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "linac/base/base/trace.h"
+
 namespace linac::train {
 
 bool apply_update(Message& total, const std::string& prefix, const std::vector<std::string>& losses, int replicas,
@@ -24,6 +26,7 @@ bool apply_update(Message& total, const std::string& prefix, const std::vector<s
     return false;
   }
   if (before_change) before_change();
+  const trace::Span span("apply");
   network.optimizer.step(network.parameters.trainable, total.gradient(), learning_rate);
   graph::enforce(network.constraints, network.parameters.trainable);
   auto& running = network.parameters.statistics;

@@ -1,16 +1,41 @@
 #include "linac/train/train/exchange/compute.h"
 
 #include <algorithm>
+#include <chrono>
 
 #include "linac/base/base/log.h"
+#include "linac/base/base/trace.h"
+#include "linac/model/graph/backward_time.h"
 #include "linac/model/models/torch_threads.h"
 
 namespace linac::train {
+namespace {
+
+// While it lives, the calling thread's time is the task's.
+class TimeTaken {
+ public:
+  explicit TimeTaken(ReplicaCompute::TaskTime& time) : time_(time) {}
+  ~TimeTaken() {
+    time_ = {std::chrono::duration<double>(Clock::now() - begin_).count(),
+             graph::BackwardTime::of_thread() - backward_begin_};
+  }
+  TimeTaken(const TimeTaken&) = delete;
+  TimeTaken& operator=(const TimeTaken&) = delete;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  ReplicaCompute::TaskTime& time_;
+  const Clock::time_point begin_ = Clock::now();
+  const double backward_begin_ = graph::BackwardTime::of_thread();
+};
+
+}  // namespace
 
 ReplicaCompute::ReplicaCompute(const job::Job& job, int concurrency, ReplicaDevices* devices)
-    : job_(job),
-      devices_(devices),
-      pool_(concurrency, [threads = job.train.threads] { models::use_threads(threads); }) {}
+    : job_(job), devices_(devices), pool_(concurrency, [threads = job.train.threads] {
+        trace::name_thread("replicas");
+        models::use_threads(threads);
+      }) {}
 
 void ReplicaCompute::fill(size_t index, const ReplicaFunction& compute, const Wishes& wishes, Message& message,
                           ReplicaProgress& progress) const {
@@ -43,14 +68,17 @@ void ReplicaCompute::begin(const ReplicaFunction& compute, const SideWork& side,
     return devices != nullptr ? devices->place_in_update(i, count) : graph::Place{};
   };
   const auto order = devices_ != nullptr ? devices_->order(replicas) : std::vector<size_t>{};
+  times_.assign(replicas + side.tasks, {});
   pool_.begin(static_cast<int>(replicas + side.tasks),
               [this, &compute, &side, wishes, &messages, &progress, replicas, place, order](int task) {
                 const auto i = static_cast<size_t>(task);
+                const TimeTaken time(times_[i]);
                 if (i < replicas) {
                   const size_t index = order.empty() ? i : order[i];
                   const graph::AtPlace there(place(index, replicas));
                   return fill(index, compute, wishes, messages[index], progress);
                 }
+                const trace::Span span("computed ahead");
                 const graph::AtPlace there(place(i - replicas, side.tasks));
                 side.run(i - replicas);
                 progress.side_task_finished();

@@ -21,6 +21,7 @@ namespace linac::train {
 struct SideWork {
   size_t tasks = 0;
   std::function<void(size_t task)> run{};
+  size_t network = 0;  // of the state: of whose update its time is
 };
 
 /// May tell `ready` of gradients that are final before it returns, of all weights then: they travel while it goes on.
@@ -40,6 +41,12 @@ class ReplicaCompute {
   /// The update is in vain: returns when the replicas have stopped.
   void break_off(ReplicaProgress& progress);
 
+  /// Of the tasks of the last begin(), replicas first; once end() has returned.
+  struct TaskTime {
+    double seconds = 0, backward_s = 0;
+  };
+  const std::vector<TaskTime>& times() const { return times_; }
+
   /// Other work of the replicas, done when it returns.
   void run(size_t tasks, const std::function<void(size_t task)>& task);
 
@@ -50,6 +57,7 @@ class ReplicaCompute {
   const job::Job& job_;
   ReplicaDevices* const devices_;
   ThreadPool pool_;
+  std::vector<TaskTime> times_;  // each written by its task
 };
 
 }  // namespace linac::train

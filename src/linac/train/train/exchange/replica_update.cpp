@@ -2,10 +2,28 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "linac/base/base/log.h"
+#include "linac/base/base/trace.h"
 #include "linac/train/train/exchange/apply.h"
 
 namespace linac::train {
+namespace {
+
+// While it lives.
+class WaitsNoted {
+ public:
+  WaitsNoted(comm::Group& group, std::vector<comm::Group::Wait>& waits) : group_(group) { group.note_waits(&waits); }
+  ~WaitsNoted() { group_.note_waits(nullptr); }
+  WaitsNoted(const WaitsNoted&) = delete;
+  WaitsNoted& operator=(const WaitsNoted&) = delete;
+
+ private:
+  comm::Group& group_;
+};
+
+}  // namespace
 
 ReplicaUpdate::ReplicaUpdate(const job::Job& job, comm::Group& group, const Computing& computing, PhaseClock& clock,
                              MakeExchange exchange)
@@ -47,6 +65,8 @@ bool ReplicaUpdate::run(const std::string& prefix, const std::vector<std::string
                         size_t number, double learning_rate, const ReplicaFunction& compute, StepWish wish,
                         StepResult& result, const SideWork& side, const std::function<void()>& before_change) {
   Network& network = state.networks[number];
+  const trace::Span span("update", -1,
+                         prefix.empty() ? network.name : std::string_view(prefix).substr(0, prefix.size() - 1));
   std::vector<Message> messages(owned().size(), Message(network.parameters, losses.size()));
   Message total(network.parameters, losses.size());
   const std::vector<Bucket> buckets = exchange_->cut(network.parameters, total);
@@ -56,27 +76,35 @@ bool ReplicaUpdate::run(const std::string& prefix, const std::vector<std::string
                       .save = wish == StepWish::kSave,
                       .enough = wish == StepWish::kEnough,
                       .next_view = group_.wants_next_view()};
-  const PhaseClock::Seconds begin = PhaseClock::now();
+  Moments at;
+  at.begin = PhaseClock::now();
   if (devices_) devices_->begin(state, number);
-  compute_.begin(compute, side, wishes, messages, progress);
+  const ReplicaFunction traced = [&](size_t index, const graph::GradientReady& ready) {
+    const trace::Span of_replica("replica", owned()[index]);
+    return compute(index, ready);
+  };
+  compute_.begin(traced, side, wishes, messages, progress);
   bool applied = false;
-  PhaseClock::Seconds summed, updated;
+  std::vector<comm::Group::Wait> waits;
+  const WaitsNoted noted(group_, waits);
   try {
     exchange_->sum(buckets, messages, progress, total);
-    summed = PhaseClock::now();
+    at.summed = PhaseClock::now();
     applied = !progress.has_failed() &&
               apply_update(total, prefix, losses, job_.train.replicas, learning_rate, network, result, before_change);
     if (applied) state.exchange = exchange_->state();
-    updated = PhaseClock::now();
+    at.updated = PhaseClock::now();
   } catch (...) {
     compute_.break_off(progress);
     throw;
   }
   compute_.end();
-  account(begin, summed, updated, *progress.computed());
+  at.computed = *progress.computed();
+  account(at);
+  account_step(at, waits, state, number, side);
   // For bench/network.py, which lays hosts of one clock beside each other.
   log::debug(
-      fmt::format("[train] update {} last gradient {:.6f} sum {:.6f}", prefix, progress.computed()->wall, summed.wall));
+      fmt::format("[train] update {} last gradient {:.6f} sum {:.6f}", prefix, at.computed.wall, at.summed.wall));
   return applied;
 }
 
@@ -91,16 +119,40 @@ UpdateOutline ReplicaUpdate::outline(const std::string& phase, const TrainState&
 }
 
 // Computing goes on beside communication and update; what of these it does not cover is theirs.
-void ReplicaUpdate::account(const PhaseClock::Seconds& begin, const PhaseClock::Seconds& summed,
-                            const PhaseClock::Seconds& updated, const PhaseClock::Seconds& computed) {
-  if (computed.wall <= summed.wall) {
-    clock_.add(TimePhase::kCompute, begin, computed);
-    clock_.add(TimePhase::kCommunication, computed, summed);
+void ReplicaUpdate::account(const Moments& at) {
+  if (at.computed.wall <= at.summed.wall) {
+    clock_.add(TimePhase::kCompute, at.begin, at.computed);
+    clock_.add(TimePhase::kCommunication, at.computed, at.summed);
   } else {
-    clock_.add(TimePhase::kCompute, begin, summed);
+    clock_.add(TimePhase::kCompute, at.begin, at.summed);
   }
-  clock_.add(TimePhase::kUpdate, summed, updated);
-  if (computed.wall > updated.wall) clock_.add(TimePhase::kCompute, updated, computed);
+  clock_.add(TimePhase::kUpdate, at.summed, at.updated);
+  if (at.computed.wall > at.updated.wall) clock_.add(TimePhase::kCompute, at.updated, at.computed);
+}
+
+// The same seconds, told apart by network and pass. All threads compute side by side: their seconds say the shares.
+void ReplicaUpdate::account_step(const Moments& at, const std::vector<comm::Group::Wait>& waits,
+                                 const TrainState& state, size_t network, const SideWork& side) {
+  const double computed_s =
+      std::min(at.computed.wall, at.summed.wall) - at.begin.wall + std::max(0.0, at.computed.wall - at.updated.wall);
+  const std::vector<ReplicaCompute::TaskTime>& times = compute_.times();
+  double thread_s = 0;
+  for (const auto& time : times) thread_s += time.seconds;
+  const double share = thread_s > 0 ? computed_s / thread_s : 0;
+  for (size_t i = 0; i < times.size(); ++i) {
+    const bool beside = i >= times.size() - side.tasks;
+    job::NetworkTime& of = clock_.steps().of(state.networks[beside ? side.network : network].name);
+    of.forward_s += share * (times[i].seconds - times[i].backward_s);
+    of.backward_s += share * times[i].backward_s;
+  }
+  const double exposed_s = std::max(0.0, at.summed.wall - at.computed.wall);
+  double idle_s = 0;
+  for (const comm::Group::Wait& wait : waits)
+    idle_s += std::max(0.0, wait.end_s - std::max(wait.begin_s, at.computed.wall));
+  job::NetworkTime& of = clock_.steps().of(state.networks[network].name);
+  of.idle_s += std::min(idle_s, exposed_s);
+  of.sum_s += exposed_s - std::min(idle_s, exposed_s);
+  of.update_s += at.updated.wall - at.summed.wall;
 }
 
 }  // namespace linac::train

@@ -61,8 +61,12 @@ class ReplicaUpdate {
   const std::vector<int>& owned() const { return exchange_->owned(); }  // replicas of this worker
 
  private:
-  void account(const PhaseClock::Seconds& begin, const PhaseClock::Seconds& summed, const PhaseClock::Seconds& updated,
-               const PhaseClock::Seconds& computed);
+  struct Moments {
+    PhaseClock::Seconds begin, computed, summed, updated;
+  };
+  void account(const Moments& at);
+  void account_step(const Moments& at, const std::vector<comm::Group::Wait>& waits, const TrainState& state,
+                    size_t network, const SideWork& side);
 
   const job::Job& job_;
   comm::Group& group_;

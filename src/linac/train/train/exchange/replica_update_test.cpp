@@ -3,9 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <future>
+#include <latch>
 #include <thread>
 
 #include "linac/base/base/error.h"
+#include "linac/model/graph/backward_time.h"
 #include "linac/model/graph/place.h"
 #include "linac/train/comm/test_in_process_group.h"
 #include "linac/train/devices/host_device_group.h"
@@ -96,6 +99,65 @@ TEST(ReplicaUpdate, AppliesTheSumOnEveryWorker) {
       });
     }
   }
+}
+
+// Rank 1 goes on for long once rank 0 has nothing left to compute.
+TEST(ReplicaUpdate, TellsWhereTheTimeOfAStepGoes) {
+  constexpr double kPauseS = 0.02;
+  const auto pause = [&] { std::this_thread::sleep_for(std::chrono::duration<double>(kPauseS)); };
+  const job::Job job = job_of("fp32");
+  auto groups = comm::make_in_process_groups(2, std::chrono::seconds(10));
+  std::latch first_done(1);
+  const auto work = [&](comm::Group& group) {
+    PhaseClock clock;
+    ReplicaUpdate update(job, group, 1, clock);
+    update.take_place(state_of(job));
+    TrainState state = state_of(job);
+    state.networks.push_back(state.networks[0]);
+    state.networks[1].name = "other";
+    const auto compute = [&](size_t i, const graph::GradientReady&) {
+      if (group.rank() == 1 && i == 0) {
+        first_done.wait();
+        pause();
+        const graph::BackwardTime back;
+        pause();
+      }
+      return contribution(state.networks[0].parameters.trainable_layout, update.owned()[i], {});
+    };
+    const auto beside = [&](size_t) {
+      pause();
+      if (group.rank() == 0) first_done.count_down();
+    };
+    StepResult result;
+    clock.steps().begin(PhaseClock::now().wall, 0);
+    EXPECT_TRUE(update.run("p/", {"total"}, state, 0, 0.5, compute, StepWish::kNone, result,
+                           {.tasks = 1, .run = beside, .network = 1}));
+    clock.steps().end(PhaseClock::now().wall, 0);
+    const job::StepTime& time = clock.steps().counted();
+    const auto of_networks = [&](double job::NetworkTime::*seconds) {
+      return time.networks.at(0).*seconds + time.networks.at(1).*seconds;
+    };
+    using job::NetworkTime, job::Phase;
+    EXPECT_NEAR(of_networks(&NetworkTime::forward_s) + of_networks(&NetworkTime::backward_s),
+                clock[Phase::kCompute].wall, 1e-9);
+    EXPECT_NEAR(of_networks(&NetworkTime::sum_s) + of_networks(&NetworkTime::idle_s), clock[Phase::kCommunication].wall,
+                1e-9);
+    EXPECT_NEAR(of_networks(&NetworkTime::update_s), clock[Phase::kUpdate].wall, 1e-9);
+    return time;
+  };
+  auto other_rank = std::async(std::launch::async, [&] { return work(*groups[1]); });
+  std::vector<job::StepTime> told{work(*groups[0])};
+  told.push_back(other_rank.get());
+  for (job::StepTime& time : told) {
+    EXPECT_EQ(time.steps, 1);
+    EXPECT_GE(time.of("other").forward_s, kPauseS) << "what is computed beside, for another network";
+    EXPECT_EQ(time.of("other").backward_s, 0);
+    EXPECT_GE(time.wall_s, kPauseS);
+  }
+  EXPECT_GE(told[0].of("model").idle_s, kPauseS);
+  EXPECT_EQ(told[0].of("model").backward_s, 0);
+  EXPECT_GE(told[1].of("model").forward_s, kPauseS);
+  EXPECT_GE(told[1].of("model").backward_s, kPauseS);
 }
 
 TEST(ReplicaUpdate, ABrokenReplicaLeavesTheNetworkAsItWas) {
@@ -190,7 +252,8 @@ TEST(ReplicaUpdate, TellsWhatTravels) {
     EXPECT_EQ(outline.parts[0].begin, 0u);
     EXPECT_EQ(outline.parts[0].bytes, (exchange == "bf16" ? 2 : 4) * (kLarge + kSmall));
     EXPECT_EQ(outline.parts[1].begin, static_cast<size_t>(kLarge + kSmall)) << "behind the gradient";
-    EXPECT_EQ(outline.parts[1].bytes, 4 * (kSmall + 2 + Message::kFlags)) << "statistics, losses and flags, never rounded";
+    EXPECT_EQ(outline.parts[1].bytes, 4 * (kSmall + 2 + Message::kFlags))
+        << "statistics, losses and flags, never rounded";
   }
 }
 

@@ -1,6 +1,7 @@
 #include "linac/train/train/exchange/synchronous.h"
 
 #include "linac/base/base/error.h"
+#include "linac/base/base/trace.h"
 
 namespace linac::train {
 namespace {
@@ -35,7 +36,12 @@ void SynchronousExchange::sum(const std::vector<Bucket>& buckets, std::vector<Me
   const auto now_and_then = [&] {
     if (group_.leaving()) throw Error(ErrorCode::kPeerLost, "[train] the view is being left");
   };
-  for (size_t b = 0; b < buckets.size() && progress.wait_for(b, further, now_and_then); ++b) {
+  const auto computed = [&](size_t b) {
+    const trace::Span span("compute bucket", static_cast<int64_t>(b));
+    return progress.wait_for(b, further, now_and_then);
+  };
+  for (size_t b = 0; b < buckets.size() && computed(b); ++b) {
+    const trace::Span span("sum bucket", static_cast<int64_t>(b));
     const bool last = b + 1 == buckets.size();
     const auto exchange = is_rounded(job_, last) ? comm::Exchange::kBfloat16 : comm::Exchange::kFloat;
     const auto sum = std::span(total.values).subspan(buckets[b].begin, buckets[b].size);

@@ -127,7 +127,7 @@ StepResult AdversarialLoop::step(TrainState& state, double learning_rate, StepWi
     return model_.discriminator_step(discriminator.parameters, as_batch(now.batches[i]), fakes[i],
                                      Phase::kFakeDiscriminator, options(now.keys[i], ready));
   };
-  if (!update("d_real/", kDiscriminator, real, {.tasks = fakes.size(), .run = make_fakes}) ||
+  if (!update("d_real/", kDiscriminator, real, {.tasks = fakes.size(), .run = make_fakes, .network = kGenerator}) ||
       !update("d_fake/", kDiscriminator, on_fakes, {})) {
     return result;
   }
@@ -138,9 +138,10 @@ StepResult AdversarialLoop::step(TrainState& state, double learning_rate, StepWi
   if (state.step + 1 < steps_per_epoch(job_, train_events())) next = read_ahead(state, 1);
   const size_t all = next ? next->batches.size() : 0, half = all / 2;
   const auto look_ahead = [&](size_t first, size_t count) {
-    return SideWork{.tasks = count, .run = [&, first](size_t task) {
-                      next->real[first + task] = on_real(state, *next, first + task, {});
-                    }};
+    return SideWork{
+        .tasks = count,
+        .run = [&, first](size_t task) { next->real[first + task] = on_real(state, *next, first + task, {}); },
+        .network = kDiscriminator};
   };
   const auto generator_update = [&](Phase phase) {
     return [&, phase](size_t i, const graph::GradientReady& ready) {

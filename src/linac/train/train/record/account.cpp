@@ -20,6 +20,7 @@ job::WorkerAccount account_of(const PhaseClock& clock, const comm::Traffic& traf
   account.sent_bytes = traffic.bytes;
   account.sent_messages = traffic.messages;
   account.exchange_s = traffic.seconds;
+  account.steps = clock.steps().counted();
   return account;
 }
 

@@ -54,4 +54,18 @@ std::string phase_table(const std::vector<job::WorkerAccount>& workers) {
   return text + "\n";
 }
 
+std::string step_line(const std::vector<job::WorkerAccount>& workers) {
+  job::StepTime time;
+  for (const job::WorkerAccount& worker : workers)
+    if (worker.steps) time += *worker.steps;
+  if (time.steps <= 0 || !(time.wall_s > 0)) return "";
+  const auto part = [&](const char* name, double seconds) {
+    return fmt::format("{} {:.1f} %", name, 100 * seconds / time.wall_s);
+  };
+  std::string text = fmt::format("  a step of {:.3g} s: {}", time.wall_s / static_cast<double>(time.steps),
+                                 part(job::kInputPart, time.input_s));
+  for (const job::NetworkPart& one : job::kNetworkParts) text += ", " + part(one.name, job::seconds_of(time, one));
+  return text + ", " + part(job::kOtherPart, job::other_s(time)) + "\n";
+}
+
 }  // namespace linac::train

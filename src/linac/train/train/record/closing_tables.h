@@ -16,4 +16,7 @@ std::string epoch_table(const std::vector<Column>& columns, const std::vector<Ep
 /// A line a worker: its seconds by phase.
 std::string phase_table(const std::vector<job::WorkerAccount>& workers);
 
+/// A line: where the time of a step went, over all workers. Empty without a step.
+std::string step_line(const std::vector<job::WorkerAccount>& workers);
+
 }  // namespace linac::train

@@ -6,7 +6,9 @@
 #include <ctime>
 #include <functional>
 
+#include "linac/base/base/trace.h"
 #include "linac/base/job/phases.h"
+#include "linac/train/train/record/step_clock.h"
 
 namespace linac::train {
 
@@ -21,7 +23,8 @@ class PhaseClock {
   /// Adds the time until the end of the scope to `phase`.
   class Scope {
    public:
-    Scope(PhaseClock& clock, TimePhase phase) : clock_(clock), phase_(phase), begin_(now()) {
+    Scope(PhaseClock& clock, TimePhase phase)
+        : span_(job::name_of(phase)), clock_(clock), phase_(phase), begin_(now()) {
       if (clock.on_change_) clock.on_change_(job::name_of(phase));
     }
     ~Scope() {
@@ -32,6 +35,7 @@ class PhaseClock {
     Scope& operator=(const Scope&) = delete;
 
    private:
+    const trace::Span span_;
     PhaseClock& clock_;
     TimePhase phase_;
     Seconds begin_;
@@ -43,6 +47,10 @@ class PhaseClock {
     sum.wall += end.wall - begin.wall;
     sum.cpu += end.cpu - begin.cpu;
   }
+
+  /// What the phases of steps are made of.
+  StepClock& steps() { return steps_; }
+  const StepClock& steps() const { return steps_; }
 
   /// Called with the name of each phase that begins, for those who watch.
   void on_change(std::function<void(const char*)> told) { on_change_ = std::move(told); }
@@ -58,6 +66,7 @@ class PhaseClock {
   }
 
   std::array<Seconds, job::kPhases.size()> seconds_{};
+  StepClock steps_;
   std::function<void(const char*)> on_change_;
 };
 

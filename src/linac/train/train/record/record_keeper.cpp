@@ -356,6 +356,13 @@ void RecordKeeper::rolled_back(const TrainState& state, const std::string& what,
   reporter_->rolled_back(state, what, where);
 }
 
+void RecordKeeper::trace(std::string text) {
+  if (!writes() || text.empty()) return;
+  const std::filesystem::path file = folder_->root() / job::kTraceFile;
+  if (tells()) log::info(fmt::format("trace: {}, for https://ui.perfetto.dev", folder_->shown(file)));
+  writer_->add("writing the trace", [text = std::move(text), file] { write_file_atomically(file, text); });
+}
+
 // --- checkpoints ----------------------------------------------------------------------------------------------------
 
 bool RecordKeeper::due_by_time() const {

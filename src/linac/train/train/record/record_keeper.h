@@ -76,6 +76,9 @@ class RecordKeeper {
              bool save, bool best);
   void rolled_back(const TrainState& state, const std::string& what, const std::string& where);
 
+  /// The file of a trace, at rank 0; an empty text is none.
+  void trace(std::string text);
+
   // --- checkpoints
 
   /// Whether this worker writes the record, and checkpoint.every_minutes are over.

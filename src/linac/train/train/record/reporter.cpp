@@ -199,6 +199,31 @@ void Reporter::workers(const comm::Group& group, int64_t global_step) {
   line.global_step = global_step;
   line.view = group.view().number;
   folder_.add_metrics(line);
+  profile(line.workers, global_step);
+}
+
+// What the workers' steps took since the last point.
+void Reporter::profile(const std::vector<job::WorkerAccount>& workers, int64_t global_step) {
+  job::StepTime since;
+  for (const job::WorkerAccount& worker : workers) {
+    if (!worker.steps) continue;
+    job::StepTime& before = profiled_[{worker.host, worker.pid}];
+    since += *worker.steps;
+    since -= before;
+    before = *worker.steps;
+  }
+  if (!(since.wall_s > 0)) return;
+  const auto tell = [&](const std::string& name, double seconds) {
+    events_.scalar(job::metric::kProfile + name, global_step, static_cast<float>(100 * seconds / since.wall_s));
+  };
+  tell(job::kInputPart, since.input_s);
+  tell(job::kOtherPart, job::other_s(since));
+  for (const job::NetworkPart& part : job::kNetworkParts) {
+    tell(part.name, job::seconds_of(since, part));
+    if (since.networks.size() < 2) continue;
+    for (const job::NetworkTime& network : since.networks)
+      tell(network.network + "/" + part.name, network.*part.seconds);
+  }
 }
 
 void Reporter::announce_test(const TrainState& state) {
@@ -301,6 +326,7 @@ void Reporter::finish(const TrainState& state, const TrainState& final,
     progress_.finish(fmt::format("{} in {}", plural(state.global_step - first_step_, "step"),
                                  format_duration(seconds_since(begin_))));
   std::vector<std::string> hints = words_.hand_over(final, folder_);
+  profile(workers, state.global_step);
   events_.session_end(EventFileWriter::Outcome::kSuccess);
   events_.flush();
   job::RunSummary run = summary(state, job::RunStatus::kSucceeded);
@@ -349,7 +375,7 @@ void Reporter::print_summary(const TrainState& state, const std::vector<job::Wor
   }
   const double wall = seconds_since(begin_);
   const auto events = static_cast<double>((state.global_step - first_step_) * job_.train.batch * job_.train.replicas);
-  fmt::print("\n{}\n{}\n", epoch_table(words_.columns(), state.history), phase_table(workers));
+  fmt::print("\n{}\n{}\n", epoch_table(words_.columns(), state.history), phase_table(workers) + step_line(workers));
   fmt::print("  {:.0f} {} in {}: {:.4g} {}/s on {}; {:.0f} % of the {} time is computing\n\n", events, words_.unit(),
              format_duration(wall), events / wall, words_.unit(), plural(workers_, "worker"),
              busy > 0 ? 100 * compute / busy : 0, workers_ == 1 ? "worker's" : "workers'");

@@ -3,9 +3,11 @@
 // closing summary. Lives on who keeps the run's record (record_copy.h), used by its main thread.
 
 #include <chrono>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "linac/base/base/error.h"
@@ -79,6 +81,7 @@ class Reporter {
   job::RunSummary summary(const TrainState& state, job::RunStatus status) const;
   void end(const TrainState& state, const job::RunSummary& run);
   void progress(int64_t done, const std::string& detail);
+  void profile(const std::vector<job::WorkerAccount>& workers, int64_t global_step);
   double events_per_second(int64_t global_step) const;  // of this epoch so far
   std::string in_words(const Measures& measures) const;
   void epochs_go_on(const TrainState& state);
@@ -99,8 +102,9 @@ class Reporter {
   std::chrono::steady_clock::time_point begin_, epoch_begin_, accounts_written_;
   int64_t epoch_first_step_;
   EventFileWriter events_, train_events_;
-  std::optional<EventFileWriter> test_events_;  // with test data
-  std::optional<double> rate_;                  // of the last step
+  std::optional<EventFileWriter> test_events_;                         // with test data
+  std::optional<double> rate_;                                         // of the last step
+  std::map<std::pair<std::string, int64_t>, job::StepTime> profiled_;  // by host and process, up to the last point
   linac::Progress progress_;
   std::vector<job::EpochPace> history_;  // of each epoch of this process
 };

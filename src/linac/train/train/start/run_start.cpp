@@ -53,7 +53,8 @@ Worker worker_of(const RunStart& start, const RunPlace& place, Start begins) {
                       .started_in = started_in(start),
                       .name = place.name(),
                       .accept_data = start.accept_data,
-                      .claim = start.launched ? start.claim : place.token()},
+                      .claim = start.launched ? start.claim : place.token(),
+                      .trace = trace_steps_in(start.trace)},
           .listen = start.listen};
 }
 
@@ -98,6 +99,7 @@ int start_workers(const RunStart& start, const job::Job& job, const RunPlace& pl
   if (!place.url().empty()) arguments.insert(arguments.end(), {"--mirrored", place.url()});
   if (!place.token().empty()) arguments.insert(arguments.end(), {"--claim", place.token()});
   arguments.insert(arguments.end(), {"--workers", start.workers.empty() ? std::to_string(job.workers) : start.workers});
+  if (!start.trace.empty()) arguments.insert(arguments.end(), {"--trace", start.trace});
   if (!start.listen.empty()) arguments.insert(arguments.end(), {"--listen", start.listen});
   for (const std::string& assignment : start.overrides) arguments.insert(arguments.end(), {"--set", assignment});
   launch::LocalLaunch launch;

@@ -24,6 +24,7 @@ struct RunStart {
   std::string job, out;  // by path or URL; job: empty for one that joins by a folder
   std::string workers;   // worker_range.h; empty: the job's
   std::string join, listen, branch;
+  std::string trace;                      // record/trace_steps.h; empty: none
   bool resume = false, or_start = false;  // or_start: where there is no run yet, too
   bool take_over = false, accept_data = false;
   std::vector<std::string> overrides;

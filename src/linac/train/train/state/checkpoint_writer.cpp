@@ -7,6 +7,7 @@
 
 #include "linac/base/base/error.h"
 #include "linac/base/base/log.h"
+#include "linac/base/base/trace.h"
 
 namespace linac::train {
 namespace {
@@ -116,6 +117,7 @@ void CheckpointWriter::throw_failure(std::unique_lock<std::mutex>& lock) {
 // --- the thread -----------------------------------------------------------------------------------------------------
 
 void CheckpointWriter::run() {
+  trace::name_thread("checkpoint writer");
   std::unique_lock lock(mutex_);
   for (;;) {
     changed_.wait(lock, [&] { return ending_ || !idle(); });
@@ -131,6 +133,7 @@ void CheckpointWriter::run() {
     std::exception_ptr failure;
     told_(small.what);
     try {
+      const trace::Span span(small.what);
       checkpoint ? write_checkpoint() : small.write();
     } catch (const GivenUp&) {
     } catch (const Error& error) {
