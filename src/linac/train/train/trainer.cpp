@@ -286,7 +286,13 @@ class Trainer {
       const double now = computed_s / (range.end - range.begin);
       pace_s_ = pace_s_ == 0 ? now : 0.8 * pace_s_ + 0.2 * now;
     }
-    group_.tell(pace_s_, job::to_text(account_of(clock_, group_.traffic())));
+    // Short steps would spend a part of their time on its text.
+    constexpr auto kAccountEvery = std::chrono::milliseconds(100);
+    if (account_.empty() || Clock::now() - accounted_at_ >= kAccountEvery) {
+      accounted_at_ = Clock::now();
+      account_ = job::to_text(account_of(clock_, group_.traffic()));
+    }
+    group_.tell(pace_s_, account_);
   }
 
   void compare_states() {
@@ -474,7 +480,8 @@ class Trainer {
   Clock::time_point counted_at_;
   std::string used_up_;  // of the budget
   std::optional<StepRecord> last_step_;
-  Clock::time_point left_at_ = Clock::now();
+  Clock::time_point left_at_ = Clock::now(), accounted_at_;
+  std::string account_;                    // that the others were told
   std::string left_because_;               // the last view
   std::optional<TraceSteps> trace_;        // that are to be traced still, on all ranks alike
   std::optional<trace::Recorded> traced_;  // of this worker, until all have theirs
