@@ -33,8 +33,9 @@ using Strings = std::vector<std::string>;
 constexpr std::chrono::milliseconds kLook{2};
 constexpr size_t kStepsAtLeast = 4, kStepsEnough = 1000;
 constexpr double kMeterEvery_s = 1;
-constexpr int kGpusMost = 16;          // of a host
-constexpr double kShareOfShort = 0.4;  // of the time, for the training of two epochs at most
+constexpr int kGpusMost = 16;  // of a host
+// The short trainings come to their end by themselves, unless they take more than this part of the time, or seconds.
+constexpr double kShareOfShort = 0.4, kShortAtLeast_s = 20;
 
 double seconds_between(Clock::time_point from, Clock::time_point to) {
   return std::chrono::duration<double>(to - from).count();
@@ -115,6 +116,10 @@ class Probe {
     }
   }
 
+  bool takes_long(const TimedTraining& training) const {
+    return seconds_between(training.began(), Clock::now()) > std::max(kShortAtLeast_s, kShareOfShort * seconds_);
+  }
+
   void take_start(const TimedTraining& training, plan::Measured& found, double step_s) {
     found.start_s.push_back(std::max(0.0, seconds_between(training.began(), training.steps().front().time) - step_s));
     found.memory_gib = std::max(found.memory_gib, training.memory_gib());
@@ -123,7 +128,7 @@ class Probe {
   void short_epochs(plan::Measured& found) {
     TimedTraining training = start("epochs", 1, found.replicas, {"train.steps_per_epoch=2", "train.epochs=4"});
     bool cut = false;
-    follow(training, [&](double passed) { return cut = cut || passed > kShareOfShort * seconds_; });
+    follow(training, [&](double) { return cut = cut || takes_long(training); });
     const auto& steps = training.steps();
     if (steps.empty()) throw environment_error(nothing_measured());
     const std::vector<double> within = steps_within_epochs(training);
@@ -144,7 +149,7 @@ class Probe {
     TimedTraining training = start("pair", 2, 2,
                                    {"train.steps_per_epoch=2", "train.epochs=1", "data.test=[]",
                                     "data.validation_split=0", "checkpoint.best_by=loss", "validate.every_epochs=0"});
-    follow(training, [&](double passed) { return passed > 2 * kShareOfShort * seconds_; });
+    follow(training, [&](double) { return takes_long(training); });
     const auto& steps = training.steps();
     const std::vector<double> within = steps_within_epochs(training);
     if (within.empty()) return;

@@ -45,7 +45,7 @@ bool TimedTraining::look() {
   ended_ = Clock::now();
   take_output();
   count_steps();
-  const bool as_asked = stopped_ && end->status() == int(ErrorCode::kPreempted);
+  const bool as_asked = stopped_ && (steps_.empty() || end->status() == int(ErrorCode::kPreempted));
   if (!end->well() && !as_asked) {
     const size_t from = output_.size() - std::min(output_.size(), kShownBytes);
     throw environment_error(
