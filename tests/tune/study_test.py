@@ -129,6 +129,8 @@ def trains(root: pathlib.Path) -> None:
     check(len(found) == 4 and any(trial["state"] == "complete" and len(trial["curve"]) == 3 for trial in found), "a job is trained with its settings")
     check("--set train.optimizer.lr=" in said and "best of 4" in said, "and the best settings are said")
     first = found[0]
+    name = json.loads((root / "train/trials/0001/run.json").read_text())["name"]
+    check(name.startswith("topology-tune-0001 lr=") and " batch=" in name, f"a trial is called by its settings: {name}")
     words = [word for name, value in first["point"].items() for word in ("--set", f"{name}={value}")]
     linac("train", root / "train/job.yaml", "--out", root / "again", *words)
     epochs = [line for line in runs.lines(root / "again") if line["kind"] == "epoch"]

@@ -16,9 +16,11 @@
 
 #include "linac/base/base/atomic_file.h"
 #include "linac/base/base/child_process.h"
+#include "linac/base/base/config.h"
 #include "linac/base/base/descriptor.h"
 #include "linac/base/base/error.h"
 #include "linac/base/base/sole_lock.h"
+#include "linac/control/execution/submission.h"
 #include "linac/control/study/file_error.h"
 #include "linac/control/tune/point_json.h"
 
@@ -50,6 +52,11 @@ void write_place(const tune::PopulationSettings& settings, const tune::Trial& tr
                                                     "\n");
 }
 
+std::string name_of_job(const Study& study) {
+  const YAML::Node name = config::parse_text(study.job, "the study's job")["name"];
+  return name.IsDefined() && name.IsScalar() ? name.as<std::string>() : "";
+}
+
 std::vector<std::string> words_of(const Study& study, const tune::Space& space, const tune::Trial& trial,
                                   const std::filesystem::path& trials, const std::filesystem::path& program) {
   if (!study.command().empty()) return {"/bin/sh", "-c", study.command()};
@@ -57,7 +64,12 @@ std::vector<std::string> words_of(const Study& study, const tune::Space& space, 
   const std::filesystem::path folder = trial_folder(trials, trial.number),
                               job = folder.parent_path().parent_path() / "job.yaml";
   std::vector<std::string> words{program.string(), "train", job.string(), "--out", folder.string()};
-  for (const std::string& setting : settings_of(space, trial.point)) words.insert(words.end(), {"--set", setting});
+  const std::vector<std::string> point = settings_of(space, trial.point);
+  if (const std::string all = name_of_job(study); !all.empty()) {
+    const std::string name = execution::name_of_member(all, fmt::format("{:04}", trial.number), point);
+    words.insert(words.end(), {"--set", "name=" + json(name).dump()});
+  }
+  for (const std::string& setting : point) words.insert(words.end(), {"--set", setting});
   if (const tune::PopulationSettings& settings = study.settings.population; settings.used()) {
     const int64_t intervals = tune::Population(settings).generation_of(trial.number) + 1;
     words.insert(words.end(), {"--set", fmt::format("train.epochs={}", intervals * settings.interval)});
