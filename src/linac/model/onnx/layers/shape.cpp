@@ -31,7 +31,9 @@ Value zero_padding(const LayerCall& call) {
     const auto axis = static_cast<size_t>(x.axis(static_cast<int64_t>(i) + 1));
     pads[axis] = margins[i][0], pads[rank + axis] = margins[i][1];
   }
-  return call.result(call.emit.op("Pad", {x.name, call.emit.ints(pads)}), x.layout);
+  // onnxruntime (1.31) makes one operator of Pad and MaxPool, whose padding is no zeros any more. Max of one keeps them
+  // apart.
+  return call.result(call.emit.op("Max", {call.emit.op("Pad", {x.name, call.emit.ints(pads)})}), x.layout);
 }
 
 Value cropping(const LayerCall& call) {
