@@ -373,7 +373,7 @@ MODELS = {
     "padding": lambda: sequential((5, 3), L.ZeroPadding1D((1, 2)), L.Cropping1D((2, 1)), L.ZeroPadding1D(1)),
     "padding2d": lambda: sequential((5, 4, 3), L.ZeroPadding2D(((1, 2), (0, 3))), L.Cropping2D((1, 2))),
     "padding_of_negatives": lambda: sequential(
-        (5, 4, 3), L.ZeroPadding2D(((1, 0), (0, 2))), L.MaxPooling2D(2, strides=1, padding="same"), L.Conv2D(2, 2, activation="softmax")
+        (5, 4, 3), L.Conv2D(3, 2, activation="log_softmax"), L.ZeroPadding2D(1), L.MaxPooling2D(2, strides=1), L.Conv2D(2, 2, activation="softmax")
     ),
     "padding3d": lambda: sequential((5, 4, 3, 2), L.ZeroPadding3D(1), L.Cropping3D(((1, 2), (0, 1), (2, 0)))),
     "activations": lambda: sequential(
