@@ -26,8 +26,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from lib import hosts, ports, runs  # noqa: E402
 
 ROOT = runs.ROOT
-SECONDS = 9.0  # that a training should take, about
-PROBE_S = 12
+SECONDS = 6.0  # that a training should take, about
+PROBE_S = 8
 SHARE = {2: 0.8, 3: 0.6, 4: 0.45}  # cores of a host, of so many
 
 
