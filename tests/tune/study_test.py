@@ -104,6 +104,31 @@ def of_two_objectives(root: pathlib.Path) -> None:
     check((root / "page.html").read_text() == page, "and the same on demand")
 
 
+def of_costs(root: pathlib.Path) -> None:
+    dear = PARABOLA.replace("budget: {trials: 12}\nparallel: 3", "sampler: {name: eipu, cost: kwh, startup: 3}\nbudget: {trials: 99, cost: 20}")
+    (study := root / "dear.yaml").write_text(dear)
+    (program := root / "dear.py").write_text(PROGRAM.replace("}, open", ', "kwh": point["n"] if point["n"] > 1 else "?"}, open'))
+    environment = {"PARABOLA": str(program), "BEGUN": str(root / "begun")}
+    linac("tune", study, "--out", root / "dear", **environment)
+    found = trials(root / "dear")
+    costs = [trial["cost"] for trial in found]
+    check(costs == [trial["point"]["n"] if trial["point"]["n"] > 1 else None for trial in found], "a command says what a trial took, or no number")
+    spent = [sum(cost or 0 for cost in costs[:count]) for count in (len(costs) - 1, len(costs))]
+    check(spent[0] < 20 <= spent[1], "no trial begins once the cost is spent")
+    check("20 (kwh)" in (root / "dear" / "report.html").read_text(), "the page says of what")
+    study.write_text(dear.replace("cost: 20", "cost: 30"))
+    linac("tune", study, "--out", root / "dear", **environment)
+    check(len(trials(root / "dear")) > len(found), "a larger one goes on")
+    check("follow from what was told" in linac("study", "replay", root / "dear"), "replayed, each by the budget of its time")
+    (free := root / "costs.yaml").write_text(FREE.replace("random", "eipu").replace("1000", "1000, cost: 5"))
+    linac("study", "new", free, "--out", root / "costs")
+    linac("study", "ask", root / "costs")
+    for cost in (-1, "nan", "inf"):
+        linac("study", "tell", root / "costs", 1, 0.5, "--cost", cost, status=2)
+    check(json.loads(linac("study", "tell", root / "costs", 1, "--state", "failed", "--cost", 5.5))["cost"] == 5.5, "of a trial that failed too")
+    check("budget.cost" in linac("study", "ask", root / "costs", status=2), "a cost that is spent is told")
+
+
 def in_parallel(root: pathlib.Path) -> None:
     (study := root / "parallel.yaml").write_text(PARABOLA)
     begun = root / "begun-parallel"
@@ -245,7 +270,7 @@ def refused(root: pathlib.Path) -> None:
 
 def main() -> None:
     with tempfile.TemporaryDirectory(prefix="linac-study-") as folder:
-        for part in (killed, taken_over, of_two_objectives, in_parallel, others, refused, trains, limited):
+        for part in (killed, taken_over, of_two_objectives, of_costs, in_parallel, others, refused, trains, limited):
             part(pathlib.Path(folder))
 
 

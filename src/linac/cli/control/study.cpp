@@ -1,10 +1,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
+#include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "linac/base/base/error.h"
 #include "linac/cli/control/study_foreign.h"
@@ -26,6 +29,7 @@ struct StudyOptions {
   LeaseOptions lease;
   int64_t trial = 0, step = 0, count = 1;
   std::vector<std::string> values;
+  std::optional<double> cost;
   bool as_json = false, force = false;
 };
 
@@ -56,7 +60,10 @@ void run_tell(const StudyOptions& options) {
   for (const std::string& value : options.values) values.push_back(number(value));
   const tune::State state = study::state_named(options.state);
   if (state == tune::State::kRunning) throw user_error("[study] --state: a trial that runs is not told");
-  fmt::print("{}\n", opened(options)->tell({options.trial, state, values, options.reason}).dump());
+  if (options.cost && !(*options.cost >= 0 && std::isfinite(*options.cost)))
+    throw user_error(fmt::format("[study] --cost: {} is not possible; a number of 0 or more", *options.cost));
+  const double cost = options.cost.value_or(std::numeric_limits<double>::quiet_NaN());
+  fmt::print("{}\n", opened(options)->tell({options.trial, state, values, options.reason, cost}).dump());
 }
 
 // With a trial an intermediate value of it, without one the page.
@@ -176,6 +183,7 @@ void add_study_verb(CLI::App& app) {
   tell->add_option("values", options->values, "one an objective: numbers, nan or inf");
   tell->add_option("--state", options->state, "complete, pruned, failed (its host was lost) or infeasible");
   tell->add_option("--reason", options->reason, "in words");
+  tell->add_option("--cost", options->cost, "what it took, in the unit of sampler.cost; without: what that says");
   add_lease(tell, held);
   sub("delete", "Deletes a study of a service, with all that was asked and told", run_delete)
       ->add_flag("--force", options->force, "although programs have trials of it");

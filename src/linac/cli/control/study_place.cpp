@@ -40,8 +40,12 @@ class FolderStudy : public StudyPlace {
                       journal_.folder().string(), fmt::join(waits, ", ")));
     if (!asked)
       throw user_error(
-          fmt::format("[study] {}: all {} of the budget were asked for; give more: budget.trials of its study.yaml",
-                      journal_.folder().string(), plural(journal_.study().settings.budget.trials, "trial")));
+          journal_.history().spent() >= journal_.history().budget() && journal_.history().budget() > 0
+              ? fmt::format("[study] {}: its cost is spent; give more: budget.cost of its study.yaml",
+                            journal_.folder().string())
+              : fmt::format(
+                    "[study] {}: all {} of the budget were asked for; give more: budget.trials of its study.yaml",
+                    journal_.folder().string(), plural(journal_.study().settings.budget.trials, "trial")));
     const tune::Trial& trial = *journal_.history().find(*asked);
     json answer{{"trial", trial.number}, {"point", tune::to_json(journal_.history().space(), trial.point)}};
     if (trial.parent != 0) answer["from"] = trial.parent;  // whose state it goes on from
@@ -52,7 +56,7 @@ class FolderStudy : public StudyPlace {
     return {{"stop", verdict.stop}, {"reason", verdict.reason}};
   }
   json tell(const StudyEnd& end) override {
-    journal_.tell(end.trial, end.state, end.values, end.reason);
+    journal_.tell(end.trial, end.state, end.values, end.reason, end.cost);
     return study::trial_json(journal_.ledger(), *journal_.history().find(end.trial));
   }
   std::vector<int64_t> replay() override { return journal_.replay(); }
@@ -111,8 +115,9 @@ class ServiceStudy : public StudyPlace {
   json tell(const StudyEnd& end) override {
     json values = json::array();
     for (const double value : end.values) values.push_back(number_words(value));
-    return service_.post(path(fmt::format("/trials/{}/tell", end.trial)),
-                         held({{"state", study::to_string(end.state)}, {"values", values}, {"reason", end.reason}}));
+    json body{{"state", study::to_string(end.state)}, {"values", values}, {"reason", end.reason}};
+    if (!std::isnan(end.cost)) body["cost"] = end.cost;
+    return service_.post(path(fmt::format("/trials/{}/tell", end.trial)), held(body));
   }
   std::vector<int64_t> replay() override {
     const study::Study study = ledger().study();

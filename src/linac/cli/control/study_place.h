@@ -2,6 +2,7 @@
 // Where the verbs of a study find it: a folder of this host or, with --server, a service. One thread.
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -16,6 +17,7 @@ struct StudyEnd {
   tune::State state = tune::State::kComplete;
   std::vector<double> values;
   std::string reason;
+  double cost = std::numeric_limits<double>::quiet_NaN();  // what it took; NaN: not known
 };
 
 class StudyPlace {

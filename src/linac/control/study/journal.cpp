@@ -150,9 +150,10 @@ tune::Verdict Journal::report(int64_t trial, int64_t step, double value) {
   return ledger_.verdict(trial);
 }
 
-void Journal::tell(int64_t trial, tune::State state, const std::vector<double>& values, const std::string& reason) {
+void Journal::tell(int64_t trial, tune::State state, const std::vector<double>& values, const std::string& reason,
+                   double cost) {
   const Locked locked(*this);
-  append(ledger_.tell(trial, state, values, reason));
+  append(ledger_.tell(trial, state, values, reason, cost));
 }
 
 std::vector<int64_t> Journal::replay() const {

@@ -42,7 +42,9 @@ class Journal {
   /// An intermediate value of a running trial; what the study's pruner says of the trial then.
   tune::Verdict report(int64_t trial, int64_t step, double value);
   /// The end of a trial. `values`: of kComplete alone; one that is no finite number makes it infeasible.
-  void tell(int64_t trial, tune::State state, const std::vector<double>& values, const std::string& reason = "");
+  /// `cost`: what it took; NaN: not known.
+  void tell(int64_t trial, tune::State state, const std::vector<double>& values, const std::string& reason = "",
+            double cost = std::nan(""));
 
   /// Suggests all trials anew, each from what had been told before it: the numbers of those that come out otherwise.
   /// Those that another program had suggested count as they are.

@@ -101,6 +101,7 @@ void Ledger::take(const std::string& line) {
                       record.value("from", int64_t{0}));
       times_[trial].asked = record.value("time", 0.0);
       if (first_ask_s_ == 0) first_ask_s_ = times_[trial].asked;
+      history_->set_budget(record.value("budget", 0.0));
     } else if (op == "report") {
       history_->report(record.at("trial"), record.at("step"), tune::number_from_json(record.at("value")));
     } else if (op == "tell") {
@@ -109,6 +110,7 @@ void Ledger::take(const std::string& line) {
       std::vector<double> values;
       if (state == tune::State::kComplete)
         for (const json& value : record.at("values")) values.push_back(tune::number_from_json(value));
+      take_cost(record.at("trial"), record);
       take_end(record.at("trial"), state, values, record.value("reason", ""));
       times_[record.at("trial")].told = record.value("time", 0.0);
     } else {
@@ -131,6 +133,15 @@ void Ledger::take_study(const std::string& text) {
   sampler_ = tune::make_sampler(kept.sampler);
   pruner_ = tune::make_pruner(kept.pruner);
   if (kept.population.used()) population_.emplace(kept.population);
+}
+
+void Ledger::take_cost(int64_t trial, const json& record) {
+  if (record.contains("cost")) return history_->spend(trial, tune::number_from_json(record["cost"]));
+  const auto times = times_.find(trial);
+  if (study_.settings.sampler.cost != tune::kSeconds || times == times_.end()) return;
+  // A clock that was set back says nothing.
+  const double asked = times->second.asked, told = record.value("time", 0.0);
+  if (asked > 0 && told >= asked) history_->spend(trial, told - asked);
 }
 
 void Ledger::take_end(int64_t trial, tune::State state, const std::vector<double>& values, const std::string& reason) {
@@ -159,12 +170,16 @@ std::optional<Ledger::Asked> Ledger::ask() {
   const auto count = std::count_if(trials.begin(), trials.end(), [&](const tune::Trial& trial) {
     return population_ || trial.state != tune::State::kFailed;  // a member that failed has had its interval
   });
+  const double budget = study_.settings.budget.cost;
   if (count >= study_.settings.budget.trials || !waits_for().empty()) return std::nullopt;
+  if (budget > 0 && history_->spent() >= budget) return std::nullopt;
+  history_->set_budget(budget);
   const int64_t number = static_cast<int64_t>(trials.size()) + 1;
   const tune::PopulationStep step = next(number);
   json record{
       {"op", "ask"}, {"trial", number}, {"point", tune::to_json(history_->space(), step.point)}, {"time", now_s()}};
   if (step.parent != 0) record["from"] = step.parent;
+  if (budget > 0) record["budget"] = budget;  // the suggestion follows from it, and it may change
   return Asked{number, record.dump()};
 }
 
@@ -196,9 +211,11 @@ std::string Ledger::report(int64_t trial, int64_t step, double value) const {
   return json{{"op", "report"}, {"trial", trial}, {"step", step}, {"value", tune::number_to_json(value)}}.dump();
 }
 
-std::string Ledger::tell(int64_t trial, tune::State state, const std::vector<double>& values,
-                         const std::string& reason) const {
+std::string Ledger::tell(int64_t trial, tune::State state, const std::vector<double>& values, const std::string& reason,
+                         double cost) const {
   running(trial);
+  if (cost < 0 || std::isinf(cost))
+    throw user_error(fmt::format("[study] trial {}: a cost of {} is not possible; a number of 0 or more", trial, cost));
   json record{{"op", "tell"}, {"trial", trial}, {"state", to_string(state)}, {"time", now_s()}};
   if (state == tune::State::kComplete) {
     if (values.size() != history_->objectives())
@@ -207,6 +224,7 @@ std::string Ledger::tell(int64_t trial, tune::State state, const std::vector<dou
     record["values"] = values_json(values);
   }
   if (!reason.empty()) record["reason"] = reason;
+  if (!std::isnan(cost)) record["cost"] = cost;
   return record.dump();
 }
 
@@ -232,6 +250,7 @@ std::vector<int64_t> Ledger::replay(const Study& study, const std::vector<std::s
     const json record = json::parse(line, nullptr, /*allow_exceptions=*/false);
     if (again.lines_ > 0 && record.is_object() && record.value("op", "") == "ask" && !record.value("given", false)) {
       const int64_t trial = record.value("trial", int64_t{0});
+      again.history_->set_budget(record.value("budget", 0.0));
       const tune::PopulationStep step = again.next(trial);
       if (tune::to_json(again.history_->space(), step.point) != record["point"] ||
           step.parent != record.value("from", int64_t{0}))

@@ -3,9 +3,11 @@
 // what the study is: whoever takes them in their order comes to the same history and to the same next suggestion. A
 // Ledger makes the next line and takes lines; keeping them is its owner's matter. One thread.
 
+#include <cmath>
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -48,7 +50,8 @@ class Ledger {
 
   // Lines that are to be taken next: what they say holds once they are.
 
-  /// The next trial, started. Nothing where the budget's trials are all asked for, those that failed apart; of a
+  /// The next trial, started. Nothing where the budget's trials are all asked for, those that failed apart, or its cost
+  /// is spent; of a
   /// population where all are, or while waits_for() names trials.
   struct Asked {
     int64_t trial;
@@ -60,10 +63,11 @@ class Ledger {
   /// An intermediate value of a running trial. User error for one that is not, and for a step that is not after its
   /// last.
   std::string report(int64_t trial, int64_t step, double value) const;
-  /// The end of a trial. `values`: of kComplete alone; one that is no finite number makes it infeasible. User error for
-  /// one that does not run, or as many values as the study does not have.
-  std::string tell(int64_t trial, tune::State state, const std::vector<double>& values,
-                   const std::string& reason = "") const;
+  /// The end of a trial. `values`: of kComplete alone; one that is no finite number makes it infeasible. `cost`: what
+  /// it took, of any state; NaN: not known. User error for one that does not run, or as many values as the study does
+  /// not have, or a cost below zero.
+  std::string tell(int64_t trial, tune::State state, const std::vector<double>& values, const std::string& reason = "",
+                   double cost = std::nan("")) const;
 
   /// What the study's pruner says of a trial that runs.
   tune::Verdict verdict(int64_t trial) const;
@@ -79,6 +83,8 @@ class Ledger {
   /// What the trial tries, and from whose state.
   tune::PopulationStep next(int64_t number) const;
   void take_study(const std::string& text);
+  /// What it took: as it was told, or the time from its ask.
+  void take_cost(int64_t trial, const nlohmann::json& record);
   void take_end(int64_t trial, tune::State state, const std::vector<double>& values, const std::string& reason);
 
   Study study_;

@@ -13,11 +13,9 @@ constexpr const char* kStudy = "search: {x: {low: 0, high: 1}}\nbudget: {trials:
 
 /// A ledger, and the lines that it was given.
 struct Kept {
-  Study study = parse_study(kStudy, "test", {});
-  Ledger ledger{study, "test"};
-  std::vector<std::string> lines;
-
-  Kept() { take(Ledger::first_line(study)); }
+  explicit Kept(const std::string& text = kStudy) : study(parse_study(text, "test", {})), ledger(study, "test") {
+    take(Ledger::first_line(study));
+  }
   void take(const std::string& line) {
     ledger.take(line);
     lines.push_back(line);
@@ -27,6 +25,10 @@ struct Kept {
     take(asked->line);
     return asked->trial;
   }
+
+  Study study;
+  Ledger ledger;
+  std::vector<std::string> lines;
 };
 
 TEST(Ledger, ALineCountsOnceItIsTaken) {
@@ -65,6 +67,54 @@ TEST(Ledger, KnowsWhatItWasTold) {
   EXPECT_TRUE(kept.ledger.told_so(3, tune::State::kInfeasible, {}));
   EXPECT_FALSE(kept.ledger.told_so(3, tune::State::kComplete, {nan}));
   EXPECT_FALSE(kept.ledger.told_so(4, tune::State::kFailed, {}));
+}
+
+// What trials took comes from the lines; each suggestion from the budget that was known then, which may change.
+TEST(Ledger, KnowsWhatTrialsCostAndEndsWithTheBudget) {
+  Kept kept("search: {x: {low: 0, high: 1}}\nsampler: {name: eipu, startup: 3}\nbudget: {trials: 99, cost: 100}\n");
+  const auto tell = [&](int64_t trial, double cost) {
+    const double x = kept.ledger.history().find(trial)->point[0];
+    if (trial == 4) return kept.take(kept.ledger.tell(trial, tune::State::kFailed, {}, "lost", cost));
+    kept.take(kept.ledger.tell(trial, tune::State::kComplete, {x * x}, "", cost));
+  };
+  for (int64_t trial = 1; trial <= 7; ++trial) {
+    ASSERT_EQ(kept.ask(), trial);
+    tell(trial, 1 + 10 * kept.ledger.history().find(trial)->point[0]);
+  }
+  Study larger = kept.study;
+  larger.settings.budget.cost = 1000;
+  kept.ledger.set_study(larger);
+  for (int64_t trial = 8; trial <= 10; ++trial) {
+    ASSERT_EQ(kept.ask(), trial);
+    tell(trial, trial == 10 ? 1000 : 1);
+  }
+  EXPECT_FALSE(kept.ledger.ask()) << "it is spent";
+  EXPECT_TRUE(Ledger::replay(kept.study, kept.lines).empty());
+  std::string& asked = kept.lines[1 + 2 * 7];
+  ASSERT_NE(asked.find(R"("budget":1000)"), std::string::npos) << asked;
+  asked.replace(asked.find(R"("budget":1000)"), 13, R"("budget":50)");
+  EXPECT_EQ(Ledger::replay(kept.study, kept.lines), std::vector<int64_t>{8}) << "cooled otherwise";
+}
+
+TEST(Ledger, TimeIsACostWhereNothingElseIsTold) {
+  const std::string ask = R"({"op":"ask","trial":1,"point":{"x":0.5},"time":100})";
+  const auto cost = [&](const std::string& sampler, const std::string& end) {
+    Kept kept(kStudy + sampler);
+    kept.take(ask);
+    kept.take(R"({"op":"tell","trial":1,"state":"failed",)" + end + "}");
+    return kept.ledger.history().find(1)->cost;
+  };
+  EXPECT_EQ(cost("", R"("time":142)"), 42);
+  EXPECT_EQ(cost("", R"("time":142,"cost":7.5)"), 7.5);
+  EXPECT_EQ(cost("sampler: {cost: kwh}\n", R"("time":142,"cost":7.5)"), 7.5);
+  EXPECT_TRUE(std::isnan(cost("sampler: {cost: kwh}\n", R"("time":142)")));
+  EXPECT_TRUE(std::isnan(cost("", R"("time":99)"))) << "a clock that was set back";
+  for (const char* bad : {R"("cost":-1)", R"("cost":"nan")", R"("cost":"inf")", R"("cost":[])"})
+    EXPECT_THROW(cost("", bad), Error) << bad;
+  Kept kept;
+  kept.ask();
+  for (const double bad : {-1.0, HUGE_VAL})
+    EXPECT_THROW(kept.ledger.tell(1, tune::State::kFailed, {}, "", bad), Error) << bad;
 }
 
 TEST(Ledger, NamesALineThatIsNone) {

@@ -92,6 +92,11 @@ TEST(Steering, WhatIsWrongIsNamedByItsField) {
     });
   };
   expect_in(said("[]"), {"no list of points"});
+  expect_in(message_of([] {
+              steer({.points_max = 9, .points = 1, .sampler = {.name = "eipu"}, .seed = 1, .segments = {}},
+                    json::parse(R"({"points": []})"), nullptr);
+            }),
+            {"eipu", "cost"});
   expect_in(said(R"({"points": []})"), {"opt_space"});
   expect_in(said(R"({"points": [1], "opt_space": {"x": {"method": "uniform", "dimension": {"low": 0, "high": 1}}}})"),
             {"points", "no pair"});

@@ -50,6 +50,7 @@ json shown_json(const Ledger& ledger, const tune::Trial& trial) {
           {"at", at},
           {"words", words},
           {"curve", curve},
+          {"cost", number(trial.cost)},
           {"seconds", times.told > times.asked && times.asked > 0 ? json(times.told - times.asked) : json()}};
 }
 
@@ -86,6 +87,9 @@ json record_of(const Ledger& ledger, const std::string& title, std::vector<std::
                              {"pruner", settings.pruner.name},
                              {"seed", std::to_string(settings.seed)},
                              {"budget", fmt::format("{} trials", settings.budget.trials)}});
+  if (settings.budget.cost > 0)
+    facts.emplace_back(
+        "cost", fmt::format("{:.4g} of {:.4g} ({})", history.spent(), settings.budget.cost, settings.sampler.cost));
   const bool carried_out_here = !ledger.study().job.empty() || !ledger.study().command().empty();
   if (carried_out_here) facts.emplace_back("at a time", std::to_string(settings.parallel));
   json said = json::array();
@@ -107,6 +111,7 @@ json trial_json(const Ledger& ledger, const tune::Trial& trial) {
           {"point", tune::to_json(ledger.history().space(), trial.point)},
           {"values", values},
           {"curve", curve},
+          {"cost", number(trial.cost)},
           {"reason", trial.reason}};
 }
 

@@ -181,7 +181,7 @@ class Runner {
     if (is_taken_over()) return;  // the other one carries it out, and tells
     steps_[number] = one.process.steps();
     if (status == 0) return complete(one);
-    if (!one.pruned.empty()) return tell(number, tune::State::kPruned, {}, one.pruned);
+    if (!one.pruned.empty()) return tell(one, tune::State::kPruned, {}, one.pruned);
     if (stopping_) return;  // it goes on with the next call
     const std::string why = fmt::format("exit status {}: {}", status, one.process.last_words());
     const Mishap mishap = mishap_of(status);
@@ -191,7 +191,7 @@ class Runner {
         throw Error(static_cast<ErrorCode>(status),
                     fmt::format("[study] trial {} cannot run: {} (its log: {})", number, one.process.last_words(),
                                 (one.process.folder() / "log").string()));
-      return tell(number, end->state, end->values, end->reason);
+      return tell(one, end->state, end->values, end->reason);
     }
     options_.tell(fmt::format("trial {} was lost ({}) and goes on", number, why));
     going_.push_back({.process = start(number), .attempts = one.attempts + 1});
@@ -202,17 +202,18 @@ class Runner {
     if (!journal_.study().command().empty()) {
       std::string why;
       const std::vector<double> values = one.process.values_of_command(why);
-      if (!why.empty()) return tell(number, tune::State::kInfeasible, {}, why);
-      return tell(number, tune::State::kComplete, values, "");
+      if (!why.empty()) return tell(one, tune::State::kInfeasible, {}, why);
+      return tell(one, tune::State::kComplete, values, "");
     }
     std::vector<double> values;
     if (journal_.history().objectives() > 1) values = one.process.values_of_epoch();
     const TrialEnd end = end_well(journal_.ledger(), number, std::move(values));
-    tell(number, end.state, end.values, end.reason);
+    tell(one, end.state, end.values, end.reason);
   }
 
-  void tell(int64_t number, tune::State state, const std::vector<double>& values, const std::string& reason) {
-    journal_.tell(number, state, values, reason);
+  void tell(const Going& one, tune::State state, const std::vector<double>& values, const std::string& reason) {
+    const int64_t number = one.process.number();
+    journal_.tell(number, state, values, reason, one.process.cost());
     const tune::Trial& found = trial(number);
     std::string line = fmt::format("trial {} {}", number, to_string(found.state));
     if (!values.empty()) line += fmt::format(": {}", fmt::join(values, ", "));

@@ -86,7 +86,7 @@ void check_objectives(const StudySettings& settings, bool has_job) {
   if (all.size() == 1) return;
   if (tune::objectives_of(settings.sampler.name) == tune::Objectives::kOne)
     throw user_error(
-        fmt::format("[study] sampler.name: {} has one objective, and there are {}; take tpe, nsga-ii or nsga-iii",
+        fmt::format("[study] sampler.name: {} has one objective, and there are {}; take tpe, ehvi, nsga-ii or nsga-iii",
                     settings.sampler.name, all.size()));
   if (settings.pruner.name != "none")
     throw user_error(
@@ -130,6 +130,9 @@ void check(const StudySettings& settings, bool has_job) {
   };
   at_least("budget.trials", static_cast<double>(settings.budget.trials), 1);
   at_least("budget.hours", settings.budget.hours, 0);
+  at_least("budget.cost", settings.budget.cost, 0);
+  if (std::isinf(settings.budget.cost))
+    throw user_error("[study] budget.cost: has no end; leave it out, and there is no limit");
   at_least("budget.attempts", static_cast<double>(settings.budget.attempts), 1);
   at_least("parallel", settings.parallel, 1);
   if (settings.parallel > kParallelMax)

@@ -40,12 +40,14 @@ struct ObjectiveSettings {
 struct BudgetSettings {
   int64_t trials = 20;
   double hours = 0;
+  double cost = 0;
   int64_t attempts = 3;
 
   template <class Visitor>
   void fields(Visitor& v) {
     v("trials", trials, "so many are told, those that were stopped early included");
     v("hours", hours, "no trial begins later; 0: no limit");
+    v("cost", cost, "no trial begins once those that ended took so much, in the unit of sampler.cost; 0: no limit");
     v("attempts", attempts, "of a trial whose process was lost, before it counts as failed");
   }
 };

@@ -27,9 +27,12 @@ TEST(StudyFile, ReadsWhatItWrites) {
 
 TEST(StudyFile, BudgetAndParallelAreNoPartOfItsIdentity) {
   const std::string text = "search: {x: {low: 0, high: 1}}\nobjective: {command: true}\n";
-  EXPECT_EQ(parsed(text).identity(), parsed(text + "budget: {trials: 99}\nparallel: 3\n").identity());
+  EXPECT_EQ(parsed(text).identity(), parsed(text + "budget: {trials: 99, cost: 5}\nparallel: 3\n").identity());
   EXPECT_NE(parsed(text).identity(), parsed(text + "seed: 2\n").identity());
   EXPECT_NE(parsed(text).identity(), parsed(text + "sampler: {name: random}\n").identity());
+  expect_in(message_of([&] { parsed(text + "budget: {cost: -1}\n"); }), {"budget.cost", "-1"});
+  for (const char* cost : {".nan", ".inf"})
+    expect_in(message_of([&] { parsed(text + "budget: {cost: " + cost + "}\n"); }), {"budget.cost"});
 }
 
 TEST(StudyFile, ANameAloneIsNoJob) {

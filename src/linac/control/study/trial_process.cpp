@@ -140,14 +140,19 @@ std::vector<Measured> TrialProcess::measured() {
   return record_.measured();
 }
 
-std::vector<double> TrialProcess::values_of_command(std::string& why) const {
+json TrialProcess::output() const {
   const auto path = folder_ / "output.json";
   std::error_code none;
-  if (!std::filesystem::is_regular_file(path, none)) {
+  if (!std::filesystem::is_regular_file(path, none)) return nullptr;
+  return json::parse(read_file(path), nullptr, false);
+}
+
+std::vector<double> TrialProcess::values_of_command(std::string& why) const {
+  const json said = output();
+  if (said.is_null()) {
     why = "the command left no output.json";
     return {};
   }
-  const json said = json::parse(read_file(path), nullptr, false);
   if (!said.is_object()) {
     why = "output.json is no JSON object";
     return {};
@@ -161,6 +166,14 @@ std::vector<double> TrialProcess::values_of_command(std::string& why) const {
     values.push_back(tune::number_from_json(said[name]));
   }
   return values;
+}
+
+double TrialProcess::cost() const {
+  if (study_->command().empty()) return record_.cost();
+  const std::string& key = study_->settings.sampler.cost;
+  const json said = output();
+  if (key == tune::kSeconds || !said.is_object() || !said.contains(key) || !said[key].is_number()) return std::nan("");
+  return possible_cost(said[key].get<double>());
 }
 
 std::string TrialProcess::last_words() const {

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -38,10 +39,14 @@ class TrialProcess {
   std::vector<double> values_of_epoch() const { return record_.values_of_epoch(); }
   /// Of a command that has ended: the values of all objectives, or why there are none.
   std::vector<double> values_of_command(std::string& why) const;
+  /// What it says to have taken, by sampler.cost; NaN: nothing, or that is time.
+  double cost() const;
   /// The last line of its log that is an error, or the last one.
   std::string last_words() const;
 
  private:
+  nlohmann::json output() const;  // output.json; null: there is none
+
   const Study* study_;
   int64_t number_;
   std::filesystem::path folder_;

@@ -102,6 +102,7 @@ int64_t each_line(const Descriptor& file, int64_t offset, int64_t size, Take tak
 TrialRecord::TrialRecord(const Study& study, std::filesystem::path folder)
     : folder_(std::move(folder)),
       metrics_(study.objective_names()),
+      cost_(study.settings.sampler.cost),
       direction_(study.directions().front()),
       last_(study.settings.objective.front().take == "last") {}
 
@@ -144,6 +145,24 @@ std::vector<double> TrialRecord::values_of_epoch() const {
       chosen = std::move(values);
   });
   return chosen;
+}
+
+double TrialRecord::cost() const {
+  double cost = std::nan("");
+  if (cost_ == tune::kSeconds) return cost;
+  const Descriptor file = opened(folder_, job::kMetricsFile);
+  struct stat facts = {};
+  if (!file || ::fstat(file.get(), &facts) != 0) return cost;
+  each_line(file, 0, facts.st_size, [&](std::string_view line) {
+    const auto epoch = epoch_of(line);
+    if (!epoch) return;
+    if (const auto value = epoch->measures.find(cost_); value != epoch->measures.end()) cost = value->second;
+  });
+  return possible_cost(cost);
+}
+
+double possible_cost(double value) {
+  return std::isfinite(value) && value >= 0 ? value : std::nan("");
 }
 
 std::optional<int> TrialRecord::exit_status() const {

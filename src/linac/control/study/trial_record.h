@@ -31,16 +31,22 @@ class TrialRecord {
   /// Of a training that has ended: the values of all objectives in one epoch, the last one or that of the first
   /// objective's best value, among those that have them all; empty: none has.
   std::vector<double> values_of_epoch() const;
+  /// What it says to have taken: the study's sampler.cost in the last epoch that has it; NaN: none, or that is time.
+  double cost() const;
   /// With which exit status it says to have failed; nothing: it does not say so.
   std::optional<int> exit_status() const;
 
  private:
   std::filesystem::path folder_;
   std::vector<std::string> metrics_;  // of the objectives
+  std::string cost_;                  // sampler.cost
   tune::Direction direction_;         // of the first one
   bool last_;                         // epoch counts, not the best
   uint64_t inode_ = 0;
   int64_t read_ = 0, seen_ = 0, steps_ = 0;
 };
+
+/// What others call a cost: NaN where it is no finite number of 0 or more.
+double possible_cost(double value);
 
 }  // namespace linac::study

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 
@@ -48,6 +49,19 @@ TEST_F(TrialRecordTest, ReadsWholeLinesOnceAndGoesOnInAnotherFile) {
   std::filesystem::rename(folder_.path() / "new", folder_.path() / "metrics.jsonl");
   EXPECT_EQ(steps(), std::vector<int64_t>{4});
   EXPECT_EQ(record_.values_of_epoch(), std::vector<double>{1});
+}
+
+TEST_F(TrialRecordTest, ACostIsOfTheLastEpochThatHasIt) {
+  const Study study = parse_study(std::string(kStudy) + "seed: 3\n", "test", {});
+  Study costly = study;
+  costly.settings.sampler.cost = "loss";
+  const auto cost = [&](const Study& of) { return TrialRecord(of, std::filesystem::canonical(folder_.path())).cost(); };
+  EXPECT_TRUE(std::isnan(cost(costly))) << "it has not begun";
+  write("metrics.jsonl", epoch(0, 3) + epoch(1, 2) + R"({"kind":"epoch","epoch":2,"train":{"auc":1}})" + "\n");
+  EXPECT_EQ(cost(costly), 2);
+  EXPECT_TRUE(std::isnan(cost(study))) << "time is the ledger's matter";
+  write("metrics.jsonl", epoch(0, -3));
+  EXPECT_TRUE(std::isnan(cost(costly))) << "no cost";
 }
 
 TEST_F(TrialRecordTest, WhatIsNoRecordSaysNothing) {

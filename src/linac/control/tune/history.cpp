@@ -22,10 +22,16 @@ std::string bytes_of(const Point& point) {
   return bytes;
 }
 
+void check_cost(const std::string& where, double cost) {
+  if (!(std::isfinite(cost) && cost >= 0))
+    throw user_error(fmt::format("[study] {}: a cost of {} is not possible; a number of 0 or more", where, cost));
+}
+
 std::string bytes_of(const Trial& trial) {
   std::string bytes = bytes_of(trial.point) + bytes_of(trial.losses);
   bytes.append(reinterpret_cast<const char*>(&trial.number), sizeof trial.number);
   bytes.push_back(static_cast<char>(trial.state));
+  bytes += bytes_of(Point{trial.cost});
   for (const auto& [step, loss] : trial.curve) {
     bytes.append(reinterpret_cast<const char*>(&step), sizeof step);
     bytes.append(reinterpret_cast<const char*>(&loss), sizeof loss);
@@ -78,6 +84,19 @@ void History::report(int64_t number, int64_t step, double value) {
         fmt::format("[study] trial {}: step {} is not after step {}", number, step, trial.curve.back().first));
   const double loss = loss_of(directions_[0], value);
   trial.curve.emplace_back(step, std::isnan(loss) ? std::numeric_limits<double>::infinity() : loss);
+}
+
+void History::spend(int64_t number, double cost) {
+  Trial& trial = running(number);
+  check_cost(fmt::format("trial {}", number), cost);
+  if (!std::isnan(trial.cost)) throw user_error(fmt::format("[study] trial {}: its cost was told before", number));
+  trial.cost = cost;
+  spent_ += cost;
+}
+
+void History::set_budget(double cost) {
+  check_cost("budget", cost);
+  budget_ = cost;
 }
 
 void History::end(Trial& trial, State state, const std::string& reason) {

@@ -42,6 +42,7 @@ struct Trial {
   std::vector<double> values;                     // as told, one an objective
   std::vector<double> losses;                     // the same, less is better
   std::vector<std::pair<int64_t, double>> curve;  // (step, loss of the first objective) as reported; NaN: +infinity
+  double cost = std::numeric_limits<double>::quiet_NaN();  // what it took, in a unit of the study's; NaN: not known
 };
 
 class History {
@@ -56,6 +57,11 @@ class History {
   void start(int64_t number, const Point& point, int64_t parent = 0);
   /// An intermediate value of a running trial. User error if there is no such trial, or its step is not after the last.
   void report(int64_t number, int64_t step, double value);
+  /// What a running trial has taken, told before its end. User error if it is not running, was told before, or is
+  /// no number of 0 or more.
+  void spend(int64_t number, double cost);
+  /// What the trials of the study may cost together; 0: no limit. User error as above.
+  void set_budget(double cost);
   /// As many values as objectives. User error if the trial is not running.
   void complete(int64_t number, const std::vector<double>& values);
   void prune(int64_t number, const std::string& reason);
@@ -68,6 +74,9 @@ class History {
   std::span<const size_t> told() const { return told_; }
   /// Null if there is no such trial.
   const Trial* find(int64_t number) const;
+  double budget() const { return budget_; }
+  /// What was told of costs, added up.
+  double spent() const { return spent_; }
   /// How many are complete.
   size_t complete_count() const { return complete_; }
   /// The complete trial of the least loss of the first objective, the earliest told of several; null: none.
@@ -92,6 +101,7 @@ class History {
   std::unordered_map<int64_t, size_t> places_;
   std::unordered_set<std::string> points_;  // their bytes
   size_t complete_ = 0;
+  double budget_ = 0, spent_ = 0;
   size_t best_ = std::numeric_limits<size_t>::max();
 };
 

@@ -40,6 +40,30 @@ TEST(History, MaximizedValuesAreLossesWithTheOtherSign) {
   EXPECT_EQ(history.best()->curve[0].second, -5);
 }
 
+TEST(History, KnowsWhatTrialsCost) {
+  History history(testing::numbers(1));
+  for (int64_t i = 0; i < 3; ++i) history.start(i, {0.1 * static_cast<double>(i)});
+  history.spend(0, 2.5);
+  const uint64_t before = history.fingerprint(0);
+  history.fail(0, "lost");
+  history.spend(1, 0);
+  history.prune(1, "bad");
+  EXPECT_EQ(history.spent(), 2.5) << "of any end";
+  EXPECT_TRUE(std::isnan(history.find(2)->cost));
+  for (const double cost : {-1.0, std::nan(""), kInfinity}) {
+    expect_in(message_of([&] { history.spend(2, cost); }), {"trial 2", "cost"});
+    expect_in(message_of([&] { history.set_budget(cost); }), {"budget", "cost"});
+  }
+  expect_in(message_of([&] { history.spend(0, 1); }), {"trial 0", "has ended"});
+  history.spend(2, 1);
+  expect_in(message_of([&] { history.spend(2, 1); }), {"trial 2", "told before"});
+  History other(testing::numbers(1));
+  other.start(0, {0});
+  EXPECT_EQ(other.fingerprint(0), before);
+  other.fail(0, "lost");
+  EXPECT_NE(other.fingerprint(1), history.fingerprint(1)) << "a cost is part of it";
+}
+
 TEST(History, KeepsWhatWasTold) {
   History history(testing::mixed());
   const Point point = history.space().point_of(std::vector<double>{0.9, 0.5, 0.5, 0.5, 0.5, 0.5});

@@ -17,19 +17,29 @@
 
 namespace linac::tune {
 
+/// What SamplerSettings::cost says of time.
+constexpr const char* kSeconds = "seconds";
+
 /// A study's choice of sampler. 0: the sampler's own choice.
 struct SamplerSettings {
   std::string name = "tpe";
   int startup = 0;
   int candidates = 0;
   bool noisy = false;
+  std::string cost = kSeconds;
 
   template <class Visitor>
   void fields(Visitor& v) {
-    v("name", name, "random, grid, sobol, tpe, cma-es, gp, nsga-ii or nsga-iii; several objectives: not cma-es and gp");
+    v("name", name,
+      "random, grid, sobol, tpe, cma-es, gp, eipu, ehvi, nsga-ii or nsga-iii; several objectives: not cma-es, gp and "
+      "eipu");
     v("startup", startup, "so many trials are points of a Sobol sequence, before results are looked at");
     v("candidates", candidates, "tpe: points that are compared for a suggestion");
-    v("noisy", noisy, "gp: the same point may give another value");
+    v("noisy", noisy, "gp, eipu, ehvi: the same point may give another value");
+    v("cost", cost,
+      "what a trial took, which eipu spares and budget.cost bounds: seconds, from its ask to its end; or a measure of "
+      "the training, in its last epoch; or a key of a command's output.json; what a program tells of itself counts "
+      "first");
   }
 };
 

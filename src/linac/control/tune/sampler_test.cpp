@@ -16,12 +16,15 @@ namespace linac::tune {
 namespace {
 
 constexpr uint64_t kSeed = 7;
+constexpr double kBudget = 150;
 
 // Some trials at a time; every seventh result is NaN, every eleventh trial fails, every thirteenth is pruned.
 class Work {
  public:
   Work(const Space& space, const std::string& name, size_t objectives = 1)
-      : history(space, testing::directions(objectives)), sampler_(testing::sampler(name)) {}
+      : history(space, testing::directions(objectives)), sampler_(testing::sampler(name)) {
+    history.set_budget(kBudget);
+  }
 
   void start() {
     const int64_t number = next_++;
@@ -36,6 +39,7 @@ class Work {
     const std::vector<double> values =
         testing::bowls(history.space(), history.find(number)->point, history.objectives());
     history.report(number, 1, values[0] + 1);
+    if (number % 5 != 4) history.spend(number, testing::cost(history.space(), history.find(number)->point));
     if (number % 7 == 6)
       history.complete(number, testing::not_numbers(history.objectives()));
     else if (number % 11 == 10)
@@ -73,12 +77,14 @@ TEST_P(EverySampler, SuggestsByTheHistoryAlone) {
       work.start();
       const Trial& last = work.history.trials().back();
       History before(space, testing::directions(objectives));
+      before.set_budget(kBudget);
       // The same records up to that moment: all that was told, and what runs beside it.
       for (const Trial& trial : work.history.trials())
         if (trial.number != last.number) before.start(trial.number, trial.point);
       for (const size_t place : work.history.told()) {
         const Trial& trial = work.history.trials()[place];
         for (const auto& [step, loss] : trial.curve) before.report(trial.number, step, loss);
+        if (!std::isnan(trial.cost)) before.spend(trial.number, trial.cost);
         if (trial.state == State::kComplete) before.complete(trial.number, trial.values);
         if (trial.state == State::kInfeasible) before.complete(trial.number, testing::not_numbers(objectives));
         if (trial.state == State::kFailed) before.fail(trial.number, trial.reason);
@@ -119,6 +125,7 @@ TEST_P(EverySampler, GoesOnWhateverIsTold) {
     const auto sampler = testing::sampler(GetParam());
     for (int64_t i = 0; i < 30; ++i) {
       history.start(i, suggest(*sampler, history, kSeed, i));  // start() refuses what is not in the space
+      history.spend(i, i % 3 == 0 ? 0 : i % 3 == 1 ? most : 1e-300);
       history.complete(i, {i % 2 == 0 ? value : 0.5 * value});
     }
     EXPECT_EQ(history.told().size(), 30U);
@@ -149,21 +156,24 @@ TEST_P(EverySampler, SuggestsOtherPointsToThoseWhoAskTogether) {
 }
 
 TEST(Samplers, ThoseThatLearnFindABowlsBottom) {
-  for (const std::string name : {"tpe", "cma-es", "gp"}) {
+  for (const std::string name : {"tpe", "cma-es", "gp", "eipu"}) {
     History history(testing::numbers(3));
     const auto sampler = testing::sampler(name);
     for (int64_t i = 0; i < 60; ++i) {
       history.start(i, suggest(*sampler, history, kSeed, i));
       history.complete(i, {testing::bowl(history.space(), history.find(i)->point)});
     }
-    EXPECT_LT(history.best()->losses[0], name == "gp" ? 1e-6 : name == "cma-es" ? 0.02 : 0.05) << name;
+    EXPECT_LT(history.best()->losses[0], name == "gp" || name == "eipu" ? 1e-6
+                                         : name == "cma-es"             ? 0.02
+                                                                        : 0.05)
+        << name;
   }
 }
 
 // The front of two bowls is the way between their bottoms.
 TEST(Samplers, ThoseOfSeveralObjectivesFindTheFront) {
   std::map<std::string, double> covered;
-  for (const std::string name : {"random", "tpe", "nsga-ii", "nsga-iii"}) {
+  for (const std::string name : {"random", "tpe", "ehvi", "nsga-ii", "nsga-iii"}) {
     History history(testing::numbers(4), testing::directions(2));
     const auto sampler = testing::sampler(name);
     for (int64_t i = 0; i < 120; ++i) {
@@ -175,8 +185,45 @@ TEST(Samplers, ThoseOfSeveralObjectivesFindTheFront) {
     covered[name] = hypervolume(front, std::vector{2.0, 1.0});
   }
   EXPECT_GT(covered["tpe"], covered["random"] + 0.1);
+  EXPECT_GT(covered["ehvi"], covered["tpe"]);
   EXPECT_GT(covered["nsga-ii"], covered["random"] + 0.1);
   EXPECT_GT(covered["nsga-iii"], covered["random"] + 0.1);
+}
+
+// A study of eipu: what its trials behind the startup cost, on average.
+double average_cost(double budget, bool costs_are_told, std::vector<Point>* points = nullptr) {
+  History history(testing::numbers(2));
+  const auto sampler = testing::sampler("eipu");
+  double sum = 0;
+  for (int64_t i = 0; i < 30; ++i) {
+    history.set_budget(budget);
+    const Point point = suggest(*sampler, history, kSeed, i);
+    history.start(i, point);
+    const double cost = testing::cost(history.space(), point);
+    if (costs_are_told) history.spend(i, cost);
+    if (i % 9 == 8) {
+      history.fail(i, "lost");
+    } else if (i % 7 == 6) {
+      history.report(i, 1, 1);
+      history.prune(i, "bad");
+    } else {
+      history.complete(i, {std::abs(point[1])});  // whatever the first parameter is, which decides on the cost
+    }
+    if (i >= 10 && i < 20) sum += cost / 10;
+    if (points != nullptr) points->push_back(point);
+  }
+  return sum;
+}
+
+TEST(Samplers, CostsAreSparedUntilTheBudgetIsSpent) {
+  std::vector<Point> unknown, spent;
+  const double plain = average_cost(0, false, &unknown);
+  EXPECT_LT(average_cost(0, true), 0.8 * plain) << "cheap points first";
+  EXPECT_EQ(average_cost(1e-3, true, &spent), plain);
+  EXPECT_EQ(spent, unknown) << "without a budget that is left it is the expected improvement";
+  const double cooled = average_cost(100, true);
+  EXPECT_NE(cooled, plain);
+  EXPECT_NE(cooled, average_cost(0, true));
 }
 
 TEST(Samplers, AGridLeavesNothingOut) {

@@ -36,6 +36,11 @@ inline double bowl(const Space& space, const Point& point) {
   return sum;
 }
 
+/// What a point takes: ten times as much at one end of the first parameter as at the other.
+inline double cost(const Space& space, const Point& point) {
+  return std::pow(10, space.unit_of(point)[0]);
+}
+
 /// Several objectives to be minimized, each of a bowl whose bottom is elsewhere; the second one is told with its sign
 /// changed, to be maximized.
 inline std::vector<Direction> directions(size_t count) {

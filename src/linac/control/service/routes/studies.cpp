@@ -262,6 +262,7 @@ Told told_of(const Request& request) {
   told.state = study::state_named(request.text("state", "complete"));
   told.reason = request.text("reason");
   told.values = request.numbers("values");
+  if (request.has("cost")) told.cost = request.number("cost");
   if (request.has("value")) told.values.push_back(request.number("value"));
   if (told.reason.size() > kReasonMax) throw invalid(fmt::format("a reason has {} bytes at most", kReasonMax));
   if (told.state == tune::State::kRunning) throw invalid("a trial that runs is not told");
@@ -380,6 +381,7 @@ std::vector<Route> study_routes(Context& context, Desks& desks) {
             {"values", FieldType::kNumbers, false, "of several"},
             {"state", FieldType::kText, false, "complete, pruned, failed (it says nothing) or infeasible"},
             {"reason", FieldType::kText, false, "in words"},
+            {"cost", FieldType::kNumber, false, "what it took, in the unit of the study's sampler.cost"},
             lease},
            changes(
                desks,

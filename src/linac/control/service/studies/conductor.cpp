@@ -302,14 +302,15 @@ Task<Conductor::Submitted> Conductor::resume(const Standing& standing, const Stu
 }
 
 Task<bool> Conductor::tell(const Standing& standing, int64_t trial,
-                           const std::function<std::optional<study::TrialEnd>(const study::Ledger&)>& end) {
+                           const std::function<std::optional<study::TrialEnd>(const study::Ledger&)>& end,
+                           double cost) {
   bool told = true;
   const Desks::Make make = [&](OpenStudy& open) -> StudyStep {
     if (running(open, trial) == nullptr) return {};
     const auto said = end(open.ledger);
     told = said.has_value();
     if (!said) return {};
-    return {.lines = {open.ledger.tell(trial, said->state, said->values, said->reason)}};
+    return {.lines = {open.ledger.tell(trial, said->state, said->values, said->reason, cost)}};
   };
   const Desks::Answer nothing = [](const OpenStudy&) { return json(); };
   co_await desks_.change(nullptr, standing.name, make, nothing);
@@ -334,7 +335,7 @@ Task<void> Conductor::finish(Standing& standing, const StudyJob& job, Piece& pie
     if (job.ending == StudyEnding::kPruned) return study::TrialEnd{tune::State::kPruned, {}, job.why};
     return study::end_badly(ledger, mishap, why);
   };
-  if (!co_await tell(standing, job.trial, end)) {
+  if (!co_await tell(standing, job.trial, end, record.cost())) {
     const std::string fault = fmt::format("trial {} cannot run: {} (run {})", job.trial, why, job.run);
     co_await fail(standing, fault, job.trial);
   }

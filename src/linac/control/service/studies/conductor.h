@@ -14,6 +14,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -78,7 +79,8 @@ class Conductor {
   Task<Submitted> resume(const Standing& standing, const catalog::StudyJob& job);
   Task<Submitted> submit(Standing& standing, const tune::Trial& trial);
   Task<bool> tell(const Standing& standing, int64_t trial,
-                  const std::function<std::optional<study::TrialEnd>(const study::Ledger&)>& end);
+                  const std::function<std::optional<study::TrialEnd>(const study::Ledger&)>& end,
+                  double cost = std::numeric_limits<double>::quiet_NaN());
   /// The study ends with an error; the run of `trial` is forgotten, if there is one.
   Task<void> fail(Standing& standing, const std::string& why, int64_t trial = 0);
   Task<void> say(const Standing& standing, catalog::StudyState state, const std::string& reason);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "linac/base/base/refusal.h"
@@ -136,7 +137,8 @@ StudyStep tell_step(const OpenStudy& study, const Told& told, const std::string&
   trial_of(study, told.trial);
   if (study.ledger.told_so(told.trial, told.state, told.values)) return {};
   lease_of(study, told.trial, holder);
-  return {.lines = {study.ledger.tell(told.trial, told.state, told.values, told.reason)}, .free = {told.trial}};
+  return {.lines = {study.ledger.tell(told.trial, told.state, told.values, told.reason, told.cost)},
+          .free = {told.trial}};
 }
 
 json trial_words(const OpenStudy& study, const tune::Trial& trial) {
@@ -155,6 +157,7 @@ json trial_words(const OpenStudy& study, const tune::Trial& trial) {
           {"curve", curve},
           {"asked_ms", static_cast<int64_t>(times.asked * 1000)},
           {"told_ms", static_cast<int64_t>(times.told * 1000)},
+          {"cost", std::isnan(trial.cost) ? json() : json(trial.cost)},
           {"given", lease == study.leases.end() ? json() : json(lease->second.given)}};
 }
 

@@ -3,6 +3,7 @@
 // to its holder, by a word that he knows. A lease that has run out is given to the next who asks: nothing is told, the
 // point and what was reported stay. Pure but for the clock, which is given; one thread a study.
 
+#include <limits>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
@@ -16,6 +17,7 @@ struct Told {
   tune::State state = tune::State::kComplete;
   std::vector<double> values;  // kComplete
   std::string reason;
+  double cost = std::numeric_limits<double>::quiet_NaN();  // what it took; NaN: not known
 };
 
 /// The next trial for `holder`: the one that he has already, one whose lease has run out, or a new one. A trial that
@@ -37,8 +39,8 @@ StudyStep report_step(const OpenStudy& study, int64_t trial, const std::string& 
 /// Nothing if it was told so before, kState if it was told otherwise.
 StudyStep tell_step(const OpenStudy& study, const Told& told, const std::string& holder);
 
-/// {"trial", "state", "point", "values", "reason", "curve", "asked_ms", "told_ms", "given"}, numbers as the API has
-/// them.
+/// {"trial", "state", "point", "values", "reason", "curve", "asked_ms", "told_ms", "given", "cost"}, numbers as the API
+/// has them.
 nlohmann::json trial_words(const OpenStudy& study, const tune::Trial& trial);
 
 constexpr int64_t kStudyTrialsMax = 20000, kStudyLinesMax = 1000000;

@@ -155,6 +155,8 @@ json steer(const Steering& wanted, const json& input, const json& space) {
   }
   if (segments.empty()) segment_of("");
   const auto left = wanted.points_max - static_cast<int64_t>(input["points"].size());
+  if (wanted.sampler.name == "eipu")
+    throw user_error("[study] --sampler eipu: what points cost is not in the input; take gp");
   const auto sampler = tune::make_sampler(wanted.sampler);
   json points = json::array();
   for (int64_t i = 0; i < std::min(wanted.points, left); ++i) {

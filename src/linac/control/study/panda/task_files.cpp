@@ -73,6 +73,7 @@ PandaTaskFiles panda_task_files(const Study& study, const std::string& container
   need(settings.constraints.empty(), "constraints", "constraints");
   need(settings.objective.size() == 1, "objective", "several objectives");
   need(settings.pruner.name == "none", "pruner", "pruners");
+  need(settings.sampler.name != "eipu", "sampler.name", "costs of points");
   need(!settings.population.used(), "population", "populations");
   if (study.job.empty() && study.command().empty())
     throw user_error("[study] the file has neither a job nor objective.command, so there is nothing to evaluate");

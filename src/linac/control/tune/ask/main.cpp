@@ -7,6 +7,7 @@
 //   {"hypervolume": [1, 1], "rows": [[0, 0.5]]}   {"hypervolume": 0.5}: of rows of losses, by a reference
 //   {"importance": 0}                             {"shares": [0.9, 0.1]}: of the parameters for an objective
 //   {"fail": 7, "reason": "..."}                 {}; "prune", "infeasible" likewise
+//   {"cost": 12.5, "tell": 7, ...}               what the trial took, with any end
 // An error is {"error": "..."}, and the study goes on.
 
 #include <fmt/format.h>
@@ -35,6 +36,7 @@ struct StudySettings {
   SamplerSettings sampler;
   int64_t seed = 0;
   int64_t objectives = 1;
+  double budget = 0;
 
   template <class Visitor>
   void fields(Visitor& v) {
@@ -43,6 +45,7 @@ struct StudySettings {
     v("sampler", sampler, "what suggests");
     v("seed", seed, "of all suggestions");
     v("objectives", objectives, "values of a trial, less is better");
+    v("budget", budget, "what all trials may cost");
   }
 };
 
@@ -52,7 +55,9 @@ class Study {
       : settings_(read(request)),
         history_(Space(settings_.parameters, settings_.constraints),
                  std::vector(static_cast<size_t>(settings_.objectives), Direction::kMinimize)),
-        sampler_(make_sampler(settings_.sampler)) {}
+        sampler_(make_sampler(settings_.sampler)) {
+    history_.set_budget(settings_.budget);
+  }
 
   json answer(const json& request) {
     if (request.contains("ask")) {
@@ -78,6 +83,8 @@ class Study {
       history_.start(request["start"], point_from_json(history_.space(), request.at("point")));
     if (request.contains("report"))
       history_.report(request["report"], request.at("step"), number_from_json(request.at("value")));
+    for (const char* const end : {"tell", "fail", "prune", "infeasible"})
+      if (request.contains("cost") && request.contains(end)) history_.spend(request[end], request["cost"]);
     if (request.contains("fail")) history_.fail(request["fail"], request.value("reason", ""));
     if (request.contains("prune")) history_.prune(request["prune"], request.value("reason", ""));
     if (request.contains("infeasible")) history_.infeasible(request["infeasible"], request.value("reason", ""));

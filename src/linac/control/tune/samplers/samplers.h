@@ -17,6 +17,8 @@ std::unique_ptr<Sampler> make_sobol(const SamplerSettings& settings);
 std::unique_ptr<Sampler> make_tpe(const SamplerSettings& settings);
 std::unique_ptr<Sampler> make_cma_es(const SamplerSettings& settings);
 std::unique_ptr<Sampler> make_gaussian_process(const SamplerSettings& settings);
+std::unique_ptr<Sampler> make_eipu(const SamplerSettings& settings);
+std::unique_ptr<Sampler> make_ehvi(const SamplerSettings& settings);
 std::unique_ptr<Sampler> make_nsga2(const SamplerSettings& settings);
 std::unique_ptr<Sampler> make_nsga3(const SamplerSettings& settings);
 

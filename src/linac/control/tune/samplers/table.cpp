@@ -17,6 +17,7 @@ constexpr Row kSamplers[] = {
     {"random", make_random, Objectives::kSeveral}, {"grid", make_grid, Objectives::kSeveral},
     {"sobol", make_sobol, Objectives::kSeveral},   {"tpe", make_tpe, Objectives::kSeveral},
     {"cma-es", make_cma_es, Objectives::kOne},     {"gp", make_gaussian_process, Objectives::kOne},
+    {"eipu", make_eipu, Objectives::kOne},         {"ehvi", make_ehvi, Objectives::kSeveral},
     {"nsga-ii", make_nsga2, Objectives::kSeveral}, {"nsga-iii", make_nsga3, Objectives::kSeveral},
 };
 
