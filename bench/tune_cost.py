@@ -61,7 +61,7 @@ def study(program: str, problem: str, sampler: str, seed: int, budget: float) ->
         work.call(json.dumps({"tell": trials, "values": [value], "cost": cost}))
         spent, best, trials = spent + cost, min(best, value), trials + 1
     work.end()
-    return {"regret": [regret.get(mark, best - least) for mark in MARKS], "trials": trials}
+    return {"regret": [regret.get(mark, best - least) for mark in MARKS], "trials": float(trials)}
 
 
 def markdown(result: dict) -> str:
@@ -92,7 +92,7 @@ def main() -> None:
         for sampler in SAMPLERS:
             by[sampler] = [study(options.program, problem, sampler, seed, MEAN * options.trials) for seed in range(options.seeds)]
             network.say(f"{problem}, {sampler}: " + figure(quarters([one["regret"][-1] for one in by[sampler]])[1]))
-    store(result, options.name, markdown(result))
+    store(result, options.name, markdown(result), least=("regret",))
 
 
 if __name__ == "__main__":
