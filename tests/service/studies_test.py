@@ -216,7 +216,7 @@ def test_attacks(people: People, _):
     except (BrokenPipeError, ConnectionResetError):
         pass  # it was told at the head of it
     assert time.monotonic() - begin < 5
-    for path, body in [("ask", {"lease": "x" * 300}), ("ask", {"seconds": 0}), ("ask", {"seconds": 10**9}), ("trials/1/tell", {"value": "three"}), ("trials/1/tell", {}),
+    for path, body in [("ask", {"lease": "x" * 300}), ("ask", {"seconds": 0}), ("ask", {"seconds": 10**9}), ("trials/1/tell", {"value": "three"}), ("trials/1/tell", {"value": 1, "cost": -1}), ("trials/1/tell", {"value": 1, "cost": "NaN"}), ("trials/1/tell", {"value": 1, "cost": "Infinity"}), ("trials/1/tell", {}),
                        ("trials/1/tell", {"value": 1, "state": "pruned"}), ("trials/1/tell", {"state": "running"}), ("trials/1/tell", {"values": [1, 2]}),
                        ("trials/1/tell", {"state": "failed", "reason": "x" * 3000}), ("trials/-1/tell", {"value": 1}), ("trials/x/tell", {"value": 1}),
                        ("trials/1/report", {"step": 10**30, "value": 1})]:

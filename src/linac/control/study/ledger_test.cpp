@@ -75,7 +75,7 @@ TEST(Ledger, KnowsWhatTrialsCostAndEndsWithTheBudget) {
   const auto tell = [&](int64_t trial, double cost) {
     const double x = kept.ledger.history().find(trial)->point[0];
     if (trial == 4) return kept.take(kept.ledger.tell(trial, tune::State::kFailed, {}, "lost", cost));
-    kept.take(kept.ledger.tell(trial, tune::State::kComplete, {x * x}, "", cost));
+    kept.take(kept.ledger.tell(trial, tune::State::kComplete, {(x - 0.8) * (x - 0.8)}, "", cost));
   };
   for (int64_t trial = 1; trial <= 7; ++trial) {
     ASSERT_EQ(kept.ask(), trial);

@@ -262,7 +262,8 @@ Told told_of(const Request& request) {
   told.state = study::state_named(request.text("state", "complete"));
   told.reason = request.text("reason");
   told.values = request.numbers("values");
-  if (request.has("cost")) told.cost = request.number("cost");
+  if (request.has("cost") && !((told.cost = request.number("cost")) >= 0))
+    throw invalid("a cost is a number of 0 or more");
   if (request.has("value")) told.values.push_back(request.number("value"));
   if (told.reason.size() > kReasonMax) throw invalid(fmt::format("a reason has {} bytes at most", kReasonMax));
   if (told.state == tune::State::kRunning) throw invalid("a trial that runs is not told");

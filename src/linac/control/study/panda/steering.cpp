@@ -137,6 +137,8 @@ void take(Segment& segment, const json& point, const json& loss) {
 json steer(const Steering& wanted, const json& input, const json& space) {
   if (!input.is_object() || !input.contains("points") || !input["points"].is_array())
     throw user_error("[study] the input has no list of points");
+  if (wanted.sampler.name == "eipu")
+    throw user_error("[study] --sampler eipu: what points cost is not in the input; take gp");
   const json own = input.value("opt_space", json());
   const Spaces spaces(own.is_null() ? space : own);
   std::map<std::string, Segment> segments;
@@ -155,8 +157,6 @@ json steer(const Steering& wanted, const json& input, const json& space) {
   }
   if (segments.empty()) segment_of("");
   const auto left = wanted.points_max - static_cast<int64_t>(input["points"].size());
-  if (wanted.sampler.name == "eipu")
-    throw user_error("[study] --sampler eipu: what points cost is not in the input; take gp");
   const auto sampler = tune::make_sampler(wanted.sampler);
   json points = json::array();
   for (int64_t i = 0; i < std::min(wanted.points, left); ++i) {
