@@ -25,8 +25,8 @@ constexpr size_t kPieceBytes = size_t{32} << 20;
 // A rename by root would put a file in the place of /dev/null.
 const std::filesystem::path& need_replaceable(const std::filesystem::path& target) {
   std::error_code none;
-  if (std::filesystem::is_other(target, none))
-    throw user_error(fmt::format("[file] {}: a device or a pipe; give the name of a file", target.string()));
+  if (std::filesystem::is_character_file(target, none) || std::filesystem::is_block_file(target, none))
+    throw user_error(fmt::format("[file] {}: a device; give the name of a file", target.string()));
   return target;
 }
 

@@ -54,6 +54,14 @@ void need_same_state(comm::Group& group, const TrainState& state) {
       apart(group.gather_text(nlohmann::json::array({digest(state), host_name()}).dump()));  // of rank 0
   broadcast_bytes(group, verdict, 0);
   if (verdict.empty()) return;
+  try {
+    // Who leaves interrupts those that have not heard yet, and they would go on without him, whose networks are right.
+    // So nobody leaves before all have heard.
+    std::string heard = group.gather_text("").empty() ? "" : "all";
+    broadcast_bytes(group, heard, 0);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kPeerLost) throw;  // the first to leave knew that all have
+  }
   throw environment_error(fmt::format(
       "[train] after step {} {}: a memory or a processor has erred. Nothing is written of this state; go on "
       "from the checkpoint before, on other hosts: --resume",
