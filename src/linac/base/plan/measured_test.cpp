@@ -58,7 +58,7 @@ TEST(Measured, RefusesWhatIsNone) {
       {with("\"bytes\": 2000000.0", "\"bytes\": null"), "updates: 'bytes' is of another kind"}};
   for (const auto& [text, words] : wrong) {
     SCOPED_TRACE(words);
-    expect_in(message_of([&] { read_measured(text, "a.json"); }), {"a.json", words});
+    expect_in(message_of([&, &given = text] { read_measured(given, "a.json"); }), {"a.json", words});
   }
 }
 
