@@ -9,12 +9,6 @@ namespace {
 
 // As nvml.h has them (NVML API reference, "Device Queries"); the ABI of these is fixed.
 using Device = void*;
-struct Utilization {
-  unsigned gpu = 0, memory = 0;  // per cent
-};
-struct Memory {
-  unsigned long long total = 0, free = 0, used = 0;  // bytes
-};
 constexpr int kSuccess = 0;
 
 }  // namespace
@@ -23,8 +17,8 @@ struct GpuMeter::Calls {
   int (*initialize)();
   int (*shut_down)();
   int (*device)(unsigned, Device*);
-  int (*utilization)(Device, Utilization*);
-  int (*memory)(Device, Memory*);
+  int (*utilization)(Device, unsigned*);       // {gpu, memory}
+  int (*memory)(Device, unsigned long long*);  // {total, free, used}
   int (*power_mw)(Device, unsigned*);
   int (*energy_mj)(Device, unsigned long long*);  // null: a driver of before Volta
 };
@@ -58,18 +52,18 @@ std::vector<GpuUse> GpuMeter::read(const std::vector<int>& gpus) const {
   if (!calls_) return all;
   for (const int number : gpus) {
     Device device = nullptr;
-    Utilization utilization;
-    Memory memory;
+    unsigned utilization[2] = {};
+    unsigned long long memory[3] = {};
     if (calls_->device(static_cast<unsigned>(number), &device) != kSuccess ||
-        calls_->utilization(device, &utilization) != kSuccess || calls_->memory(device, &memory) != kSuccess)
+        calls_->utilization(device, utilization) != kSuccess || calls_->memory(device, memory) != kSuccess)
       continue;
     unsigned power_mw = 0;
     const bool power = calls_->power_mw(device, &power_mw) == kSuccess;
     unsigned long long energy_mj = 0;
     const bool energy = calls_->energy_mj != nullptr && calls_->energy_mj(device, &energy_mj) == kSuccess;
     all.push_back({.number = number,
-                   .utilization = utilization.gpu / 100.0,
-                   .memory_bytes = static_cast<int64_t>(memory.used),
+                   .utilization = utilization[0] / 100.0,
+                   .memory_bytes = static_cast<int64_t>(memory[2]),
                    .power_w = power ? std::optional(power_mw / 1000.0) : std::nullopt,
                    .energy_j = energy ? std::optional(static_cast<double>(energy_mj) / 1000) : std::nullopt});
   }
