@@ -376,10 +376,10 @@ std::vector<Vacancy> PilotBoard::vacancies() const {
     if (agent.asking > 0 && !agent.told.draining) asking.push_back(&agent.told);
   for (const auto& [label, attempt] : attempts_) {
     if (attempt->stage == Stage::kHanded)
-      std::erase_if(asking, [&](const PilotAgent* one) { return one->id == attempt->agent; });
+      std::erase_if(asking, [&, &attempt = attempt](const PilotAgent* one) { return one->id == attempt->agent; });
     if (attempt->stage != Stage::kPrepared && attempt->stage != Stage::kOffered) continue;
-    const auto taker =
-        std::find_if(asking.begin(), asking.end(), [&](const PilotAgent* one) { return suits(*attempt, *one); });
+    const auto taker = std::find_if(asking.begin(), asking.end(),
+                                    [&, &attempt = attempt](const PilotAgent* one) { return suits(*attempt, *one); });
     if (taker != asking.end()) asking.erase(taker);
   }
   std::vector<Vacancy> vacancies;
