@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Published epochs beside what base/plan/epoch.h predicts from the first of each series. Runs nothing: the figures are those of
+"""Published epochs beside what `linac plan` predicts from the first of each series. Runs nothing: the figures are those of
 src/linac/base/plan/published_test.cpp, which says what is assumed, and the prices those of `linac plan prices`.
 
   bench/published_epochs.py [BUILD]             build/release, with plan_test

@@ -122,6 +122,12 @@ std::string one_line(std::string text) {
 
 }  // namespace
 
+std::optional<ProcessorTime> processor_time(pid_t process, pid_t thread) {
+  std::istringstream numbers(proc_text(fmt::format("/proc/{}/task/{}/schedstat", process, thread)));
+  ProcessorTime time;
+  return numbers >> time.ran >> time.waited ? std::optional(time) : std::nullopt;
+}
+
 std::string proc_text(const std::string& path) {
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) return "";

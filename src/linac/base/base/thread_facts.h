@@ -36,6 +36,13 @@ std::string describe(const ThreadFacts& facts);
 /// The functions of the kernel that the thread is in, newest first and at most `lines_max`. Only root may ask.
 std::vector<std::string> kernel_stack(pid_t process, pid_t thread, size_t lines_max);
 
+/// How long a thread ran, and how long it was ready to and waited for a processor, in ns: a wait counts once it is over
+/// (proc(5), schedstat). Nothing if it has ended, or the kernel does not tell.
+struct ProcessorTime {
+  int64_t ran = 0, waited = 0;
+};
+std::optional<ProcessorTime> processor_time(pid_t process, pid_t thread);
+
 /// The content of a small file of /proc; "" if it cannot be read.
 std::string proc_text(const std::string& path);
 

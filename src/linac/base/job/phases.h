@@ -35,6 +35,8 @@ inline constexpr std::array kPhases{
 inline constexpr std::array kPhasesInTime{Phase::kInput, Phase::kCompute,    Phase::kCommunication, Phase::kUpdate,
                                           Phase::kTest,  Phase::kCheckpoint, Phase::kReport};
 static_assert(kPhasesInTime.size() == kPhases.size());
+/// Those of a step.
+inline constexpr std::array kStepPhases{Phase::kInput, Phase::kCompute, Phase::kCommunication, Phase::kUpdate};
 
 constexpr const char* name_of(Phase phase) {
   return kPhases[static_cast<size_t>(phase)].name;

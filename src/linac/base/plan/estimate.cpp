@@ -10,6 +10,10 @@ Interval Estimate::interval() const {
   return {middle / factor, middle, middle * factor};
 }
 
+Estimate Estimate::of(const Interval& interval) {
+  return {interval.middle, std::log(interval.high / interval.low) / (2 * kFourOfFive)};
+}
+
 double Estimate::no_more_than(double limit) const {
   if (middle <= limit && (spread == 0 || middle == 0)) return 1;
   if (spread == 0 || limit <= 0) return 0;
@@ -35,6 +39,18 @@ Estimate sum(std::span<const Estimate> parts) {
     squares += std::pow(part.middle * part.spread, 2);
   }
   return {middle, middle > 0 ? std::sqrt(squares) / middle : 0};
+}
+
+double expected_maximum(int count) {
+  // The mean is the integral of 1 - F over positive x, less that of F over negative ones, with F = Phi^count.
+  constexpr double kEnd = 9, kStep = 1.0 / 256;
+  if (count <= 1) return 0;
+  double sum = 0;
+  for (double x = kStep / 2; x < kEnd; x += kStep) {
+    const double above = std::erfc(x / M_SQRT2) / 2;
+    sum += -std::expm1(count * std::log1p(-above)) - std::pow(above, count);
+  }
+  return sum * kStep;
 }
 
 }  // namespace linac::plan

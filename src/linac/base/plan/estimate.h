@@ -19,6 +19,8 @@ struct Estimate {
   double spread = 0;  // standard deviation of the logarithm
 
   Interval interval() const;
+  /// The one whose interval this is; low > 0.
+  static Estimate of(const Interval& interval);
   /// How likely it is that the value is no more than `limit`.
   double no_more_than(double limit) const;
 };
@@ -30,5 +32,9 @@ Estimate sum(std::span<const Estimate> parts);
 
 /// What the larger of two errors of one quantity is, if they are independent: the root of their squares' sum.
 double joined(double spread, double other);
+
+/// The mean of the largest of so many independent standard normal numbers; 0 for one (H. Cramér, Mathematical Methods
+/// of Statistics, 1946, section 28.6; it grows as sqrt(2 ln N)).
+double expected_maximum(int count);
 
 }  // namespace linac::plan

@@ -7,7 +7,7 @@
 #include <limits>
 #include <map>
 
-#include "linac/base/plan/epoch.h"
+#include "linac/base/base/median.h"
 #include "linac/base/plan/spot.h"
 
 namespace linac::plan {
@@ -266,17 +266,13 @@ Experience::Part learn(const std::vector<Outcome>& outcomes) {
   for (const Outcome& outcome : outcomes) {
     if (!(outcome.planned.middle > 0 && outcome.actual > 0 && outcome.planned.low > 0)) continue;
     off.push_back(std::log(outcome.actual / outcome.planned.middle));
-    spreads.push_back(std::max(0.005, std::log(outcome.planned.high / outcome.planned.low) / (2 * kFourOfFive)));
+    spreads.push_back(std::max(0.005, Estimate::of(outcome.planned).spread));
   }
   Experience::Part part;
   part.runs = static_cast<int>(off.size());
   if (off.empty()) return part;
-  std::vector<double> sorted = off;
-  std::sort(sorted.begin(), sorted.end());
-  const size_t middle = sorted.size() / 2;
-  const double median = sorted.size() % 2 == 1 ? sorted[middle] : 0.5 * (sorted[middle - 1] + sorted[middle]);
   const double count = static_cast<double>(off.size());
-  const double bias = median * count / (count + kBefore);
+  const double bias = median(off) * count / (count + kBefore);
   double squares = kBefore;
   for (size_t i = 0; i < off.size(); ++i) squares += std::pow((off[i] - bias) / spreads[i], 2);
   part.bias = std::exp(bias);

@@ -5,8 +5,6 @@
 #include <chrono>
 #include <cmath>
 
-#include "linac/base/plan/epoch.h"
-
 namespace linac::plan {
 namespace {
 

@@ -9,6 +9,7 @@
 
 #include "linac/base/base/error.h"
 #include "linac/base/base/json_depth.h"
+#include "linac/base/base/median.h"
 
 namespace linac::plan {
 namespace {
@@ -142,11 +143,6 @@ double Measured::growth() const {
   constexpr size_t kFewest = 12;
   if (step_s.size() < kFewest) return 1;
   const size_t third = step_s.size() / 3;
-  const auto median = [](std::vector<double> values) {
-    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-    std::nth_element(values.begin(), middle, values.end());
-    return *middle;
-  };
   const auto size = static_cast<std::ptrdiff_t>(third);
   return median({step_s.end() - size, step_s.end()}) / median({step_s.begin(), step_s.begin() + size});
 }

@@ -20,6 +20,12 @@ namespace {
 
 constexpr int kCountMax = 1'000'000;  // devices and cores of a machine
 
+template <class V>
+void source_fields(Source& source, V& v) {
+  v("date", source.date, "");
+  v("source", source.text, "");
+}
+
 // The lines of a book, as YAML has them.
 struct DeviceLine : Device {
   template <class V>
@@ -30,8 +36,7 @@ struct DeviceLine : Device {
     v("bf16_tflops", bf16_tflops, "");
     v("memory_gb_s", memory_gb_s, "");
     v("watts", watts, "");
-    v("date", source.date, "");
-    v("source", source.text, "");
+    source_fields(source, v);
   }
 };
 
@@ -51,8 +56,7 @@ struct MachineLine : Machine {
     v("idle_w", idle_w, "");
     v("busy_w", busy_w, "");
     v("link_gbit_s", link_gbit_s, "");
-    v("date", source.date, "");
-    v("source", source.text, "");
+    source_fields(source, v);
   }
 };
 
@@ -64,8 +68,7 @@ struct PriceLine : Price {
     v("region", region, "");
     v("market", market_word, "");
     v("usd_per_hour", usd_per_hour, "");
-    v("date", source.date, "");
-    v("source", source.text, "");
+    source_fields(source, v);
   }
 };
 
@@ -74,8 +77,7 @@ struct CarbonLine : Carbon {
   void fields(V& v) {
     v("region", region, "");
     v("g_per_kwh", g_per_kwh, "");
-    v("date", source.date, "");
-    v("source", source.text, "");
+    source_fields(source, v);
   }
 };
 

@@ -16,9 +16,10 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
-#include "linac/base/plan/epoch.h"
+#include "linac/base/plan/forecast.h"
 #include "linac/base/plan/prices.h"
 
 namespace linac::plan {
@@ -51,21 +52,53 @@ const std::vector<Series>& threedgan() {
   return all;
 }
 
-Epoch epoch_of(const Series& series, int workers) {
-  Epoch epoch{.events = 124987, .batch = series.batch, .workers = workers, .workers_per_host = kOfAHost};
-  epoch.jitter = series.idle / expected_maximum(kOfAHost);
-  epoch.lead_steps = 1;
-  epoch.link = parse_link("32gbit:50us:10us");
+/// What `linac plan` would be told of a training of one epoch.
+struct Training {
+  int64_t events = 1, batch = 1;  // of the sample; of a worker in a step
+  int workers = 1;                // that compute side by side: processes, GPUs, cores of a TPU
+  int of_a_host = 1;
+  double jitter = 0;      // standard deviation of a step, as a part of it
+  double lead_steps = 0;  // steps' time that an epoch takes once: its pipeline is empty at the start
+  std::vector<Update> updates = {};
+};
+
+/// The planner's, in seconds. `step_s`: of a worker on its own, on average.
+double planned_s(const Training& training, double step_s) {
+  Measured measured;
+  const double apart = training.jitter / std::sqrt(2);  // two steps that scatter so
+  measured.step_s = {step_s * (1 - apart), step_s * (1 + apart)};
+  measured.start_s = {0};
+  measured.end_s = training.lead_steps * step_s;
+  measured.updates = training.updates;
+  measured.replicas_of_job = training.workers;
+  const int64_t share = (training.events - 1) / training.workers + 1;  // of the worker that has most
+  measured.steps = (share - 1) / training.batch + 1;
+  measured.epochs = 1;
+  Place place;
+  place.devices = std::min(training.workers, training.of_a_host);
+  place.link = parse_link("32gbit:50us:10us");
+  place.link_known = true;
+  const Goal goal{{static_cast<double>(measured.steps), 0}, ""};
+  const Candidate candidate{.hosts = (training.workers - 1) / training.of_a_host + 1};
+  return forecast(measured, goal, place, candidate, {}, {}).seconds.middle;
+}
+
+Training training_of(const Series& series, int workers) {
+  Training training{.events = 124987, .batch = series.batch, .workers = workers, .of_a_host = kOfAHost};
+  training.jitter = series.idle / expected_maximum(kOfAHost);
+  training.lead_steps = 1;
   const Update discriminator{{{87354.0 * 4, 0}}}, generator{{{1364983.0 * 4, 0}}};
-  epoch.updates = {discriminator, discriminator, generator, generator};
-  return epoch;
+  training.updates = {discriminator, discriminator, generator, generator};
+  return training;
 }
 
 double predicted(const Series& series, int workers) {
-  Epoch epoch = epoch_of(series, workers);
+  // None of the exchange is hidden, so an epoch grows evenly with the time of a step, and the first one tells that.
   const Point& first = series.points.front();
-  epoch.step_s = step_s_of(epoch_of(series, first.workers), first.seconds);
-  return epoch_time(epoch).seconds;
+  const Training given = training_of(series, first.workers);
+  const double of_one = planned_s(given, 2) - planned_s(given, 1);
+  const double step_s = 1 + (first.seconds - planned_s(given, 1)) / of_one;
+  return planned_s(training_of(series, workers), step_s);
 }
 
 /// Of so many seconds; a part of a machine where it has more than so many workers.
@@ -128,8 +161,7 @@ TEST(Published, APreemptibleTpuIsCheaperThanGpus) {
 TEST(Published, TheClassifierOnOraclesCloud) {
   constexpr int kEpochs = 6;
   const auto seconds = [](int workers, double batch_s, double first_epoch) {
-    const Epoch epoch{.events = 3426083, .batch = 128, .workers = workers, .step_s = batch_s};
-    return epoch_time(epoch).seconds * (kEpochs - 1 + first_epoch);
+    return planned_s({.events = 3426083, .batch = 128, .workers = workers}, batch_s) * (kEpochs - 1 + first_epoch);
   };
   const double cores = seconds(75, 0.930, 1);  // 400 cores, 5.3 a worker
   const double gpus = seconds(6, 0.059, 3.5);  // the first epoch takes 3 to 4 times as long: its data are far away
@@ -146,8 +178,7 @@ TEST(Published, TheClassifierOnOraclesCloud) {
 // Other clusters and programs, with the scatter of the GPUs above and nothing else.
 TEST(Published, EfficiencyOfWeakScaling) {
   const auto percent = [](int workers) {
-    const Epoch epoch{.workers = workers, .step_s = 1, .jitter = 0.029 / expected_maximum(kOfAHost)};
-    return 100 / epoch_time(epoch).seconds;
+    return 100 / planned_s({.workers = workers, .jitter = 0.029 / expected_maximum(kOfAHost)}, 1);
   };
   // Vallecorsa et al., ISC 2018 workshops; Sergeev and Del Balso, arXiv:1802.05799.
   tell("3DGAN on 128 Xeon nodes, efficiency", percent(128), 94, "%");

@@ -11,13 +11,14 @@
 
 #include "linac/base/base/cores.h"
 #include "linac/base/base/error.h"
+#include "linac/base/base/median.h"
 #include "linac/base/base/signals.h"
 #include "linac/base/base/temporary_folder.h"
+#include "linac/base/plan/scaling.h"
 #include "linac/cli/compute/bench_measure.h"
 #include "linac/cli/compute/scaling_plan.h"
 #include "linac/cli/compute/scaling_runs.h"
 #include "linac/io/storage/output.h"
-#include "linac/base/plan/scaling.h"
 
 namespace linac::cli {
 namespace {
@@ -41,17 +42,10 @@ constexpr const char* kPublished =
     "  3DGAN, Xeon nodes: 128 nodes 94 % (Vallecorsa et al. 2018)\n"
     "  Horovod, Inception V3 and ResNet-101: 512 GPUs 90 % (Sergeev and Del Balso 2018)\n";
 
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const size_t middle = values.size() / 2;
-  return values.size() % 2 == 1 ? values[middle] : 0.5 * (values[middle - 1] + values[middle]);
-}
-
 // Of a worker's steps, the part in which it waits for its peers.
 double not_hidden(const job::WorkerAccount& worker) {
   double whole = 0;
-  for (const Phase phase : {Phase::kInput, Phase::kCompute, Phase::kCommunication, Phase::kUpdate})
-    whole += worker.time_in(phase).wall_s;
+  for (const Phase phase : job::kStepPhases) whole += worker.time_in(phase).wall_s;
   return worker.time_in(Phase::kCommunication).wall_s / whole;
 }
 

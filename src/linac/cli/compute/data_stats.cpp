@@ -1,8 +1,6 @@
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <ctime>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -13,7 +11,6 @@
 #include "linac/base/base/error.h"
 #include "linac/base/base/plural.h"
 #include "linac/base/base/signals.h"
-#include "linac/base/base/version.h"
 #include "linac/base/job/job.h"
 #include "linac/cli/compute/bytes_bar.h"
 #include "linac/cli/compute/data_of_job.h"
@@ -115,7 +112,7 @@ void run_stats(StatsWords& words) {
   need_columns(report);
   hide_secrets(report.stats.train);
   hide_secrets(report.stats.test);
-  report.facts = {{"made", fmt::format("{:%Y-%m-%d %H:%M} UTC, linac {}", fmt::gmtime(std::time(nullptr)), kVersion)}};
+  report.facts = {made_fact()};
   add_facts(report.stats.train, report.has_test() ? "training" : "file", report);
   add_facts(report.stats.test, "test", report);
   if (!words.out.empty()) write_report(words.out, report, "stats");

@@ -1,15 +1,13 @@
 #include "linac/cli/compute/evaluate_report.h"
+#include "linac/cli/compute/report_folder.h"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <ctime>
 #include <numeric>
 
 #include "linac/base/base/error.h"
-#include "linac/base/base/version.h"
 #include "linac/physics/report/scores/words.h"
 
 namespace linac::cli {
@@ -143,10 +141,6 @@ void need_places_of(const std::vector<std::string>& known, const std::vector<std
 }
 
 }  // namespace
-
-std::pair<std::string, std::string> made_fact() {
-  return {"made", fmt::format("{:%Y-%m-%d %H:%M} UTC, linac {}", fmt::gmtime(std::time(nullptr)), kVersion)};
-}
 
 report::ScoreReport judge(Judging options, const Arrays& arrays) {
   const bool named = arrays.task == scores::Task::kClasses ||

@@ -18,7 +18,4 @@ struct Judging {
 /// User error for names that do not fit, data error for weights that do not, and as the judges of physics/scores/.
 report::ScoreReport judge(Judging options, const Arrays& arrays);
 
-/// When a report was made, and by which version.
-std::pair<std::string, std::string> made_fact();
-
 }  // namespace linac::cli

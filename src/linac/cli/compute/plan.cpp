@@ -1,10 +1,8 @@
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
-#include <ctime>
 #include <filesystem>
 #include <memory>
 
@@ -12,7 +10,6 @@
 #include "linac/base/base/atomic_file.h"
 #include "linac/base/base/error.h"
 #include "linac/base/base/glob.h"
-#include "linac/base/base/version.h"
 #include "linac/cli/compute/job_file.h"
 #include "linac/cli/compute/plan_calibration.h"
 #include "linac/cli/compute/plan_places.h"
@@ -111,12 +108,13 @@ plan::Measured measurement(const PlanOptions& options, const job::Job& job, cons
   return measured;
 }
 
-plan::Goal goal_of(const PlanOptions& options, const plan::Measured& measured, std::vector<std::string>& remarks) {
+plan::Goal goal_of(const PlanOptions& options, const plan::Measured& measured, const std::vector<FoundRun>& runs,
+                   std::vector<std::string>& remarks) {
   plan::Goal goal{.steps = {static_cast<double>(measured.steps), 0},
                   .remark = fmt::format("all {} steps of the job, {} epochs", measured.steps, measured.epochs)};
   if (options.goal.empty()) return goal;
   const GoalWish wish = parse_goal(options.goal);
-  if (auto found = steps_to(wish, options.runs, measured.work)) return *found;
+  if (auto found = steps_to(wish, runs, measured.work)) return *found;
   remarks.push_back(
       fmt::format("how many steps '{}' takes is not known: no run of this job in {} has reached it; the "
                   "plan is for all steps of the job",
@@ -126,7 +124,7 @@ plan::Goal goal_of(const PlanOptions& options, const plan::Measured& measured, s
 
 std::vector<std::pair<std::string, std::string>> facts_of(const PlanOptions& options, const plan::Measured& measured,
                                                           const std::string& how) {
-  return {{"made", fmt::format("{:%Y-%m-%d %H:%M} UTC, linac {}", fmt::gmtime(std::time(nullptr)), kVersion)},
+  return {made_fact(),
           {"job", options.job},
           {"measured", fmt::format("by {}, on {}", how, measured.host)},
           {"of it", fmt::format("{} steps of {:.4g} s (they scatter by {:.1f} %), start {:.3g} s, {} replicas side by "
@@ -142,7 +140,8 @@ void run_plan(PlanOptions options) {
   const plan::Wishes wishes = wishes_of(options);
   const plan::Book book = plan::read_book(options.prices);
   const job::Job job = whole_job(options.job, options.overrides).job;
-  const RunsBefore before = runs_before(options.runs, work_digest(job));
+  const std::vector<FoundRun> runs = runs_in(options.runs);
+  const RunsBefore before = runs_before(runs, work_digest(job));
   report::PlanReport report;
   std::string how;
   const plan::Measured measured = measurement(options, job, before, how, report.remarks);
@@ -153,7 +152,7 @@ void run_plan(PlanOptions options) {
   }
   report.title = "What '" + job.name + "' would take";
   report.wishes = wishes;
-  report.goal = goal_of(options, measured, report.remarks);
+  report.goal = goal_of(options, measured, runs, report.remarks);
   report.experience = experience_of(before.planned);
   options.places.here = !options.not_here;
   const std::vector<plan::Place> places = places_for(options.places, measured, book);

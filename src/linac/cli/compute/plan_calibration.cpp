@@ -1,16 +1,13 @@
 #include "linac/cli/compute/plan_calibration.h"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
-#include <ctime>
 #include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "linac/base/base/error.h"
-#include "linac/base/base/version.h"
 #include "linac/cli/compute/plan_runs.h"
 #include "linac/cli/compute/report_folder.h"
 #include "linac/io/storage/output.h"
@@ -27,7 +24,7 @@ struct CalibrationOptions {
 
 void run_calibration(const CalibrationOptions& options) {
   storage::need_local_folder(options.out, "plan");
-  const std::vector<PlannedRun> runs = runs_before(options.folders, "").planned;
+  const std::vector<PlannedRun> runs = runs_before(runs_in(options.folders), "").planned;
   if (runs.empty())
     throw user_error(
         "[plan] no run in these folders was planned; `linac plan JOB.yaml --write JOB.yaml` plans one before it "
@@ -37,7 +34,7 @@ void run_calibration(const CalibrationOptions& options) {
   for (const PlannedRun& run : runs)
     report.runs.push_back(
         {run.name, run.on, run.status, report::beside_plan(run.planned, {run.start_s, run.step_s, run.hours})});
-  report.facts = {{"made", fmt::format("{:%Y-%m-%d %H:%M} UTC, linac {}", fmt::gmtime(std::time(nullptr)), kVersion)}};
+  report.facts = {made_fact()};
   if (!options.out.empty()) write_report(options.out, report, "calibration");
   if (options.json) {
     fmt::print("{}\n", report_text(report));

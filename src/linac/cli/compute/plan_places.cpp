@@ -103,8 +103,7 @@ plan::Place site_place(const sites::Site& site, const plan::Measured& measured, 
   if (worth.slower > 0) place.slower = {worth.slower, kSameKindOfCoreSpread};
   if (!worth.link.empty()) place.link = plan::parse_link(worth.link), place.link_known = true;
   if (!worth.queue_s.empty()) {
-    const double spread = std::log(worth.queue_s[2] / worth.queue_s[0]) / (2 * plan::kFourOfFive);
-    place.queue = {worth.queue_s[1], spread};
+    place.queue = plan::Estimate::of({worth.queue_s[0], worth.queue_s[1], worth.queue_s[2]});
   } else if (!local) {
     place.queue = {60, 1};
     place.remarks.push_back("how long a launch waits there is not known: a minute is supposed; set plan.queue_s");

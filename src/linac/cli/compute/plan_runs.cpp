@@ -20,42 +20,18 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct FoundRun {
-  fs::path folder;
-  job::Job job;
-};
-
-std::optional<job::Job> job_of(const fs::path& folder) {
+std::optional<FoundRun> run_in(const fs::path& folder) {
   const fs::path file = folder / "job.yaml";
   std::error_code ignored;
   if (!fs::is_regular_file(file, ignored) || !fs::is_regular_file(folder / job::kMetricsFile, ignored))
     return std::nullopt;
   try {
-    return job::parse_job(read_file(file), file.string(), {});
+    job::Job job = job::parse_job(read_file(file), file.string(), {});
+    const std::string work = work_digest(job);
+    return FoundRun{folder, std::move(job), work};
   } catch (const Error&) {
     return std::nullopt;
   }
-}
-
-// In the order of their names; a folder of a run itself is one.
-std::vector<FoundRun> runs_in(const std::vector<std::string>& folders) {
-  std::vector<FoundRun> runs;
-  for (const std::string& folder : folders) {
-    if (!fs::is_directory(folder))
-      throw user_error(
-          fmt::format("[plan] --runs {}: no such folder; name one that has folders of runs in it", folder));
-    if (auto job = job_of(folder)) {
-      runs.push_back({folder, std::move(*job)});
-      continue;
-    }
-    std::vector<fs::path> below;
-    for (const auto& entry : fs::directory_iterator(folder)) below.push_back(entry.path());
-    std::sort(below.begin(), below.end());
-    for (const fs::path& path : below) {
-      if (auto job = job_of(path)) runs.push_back({path, std::move(*job)});
-    }
-  }
-  return runs;
 }
 
 std::optional<report::RunRecord> record_of(const fs::path& folder) {
@@ -88,11 +64,70 @@ std::optional<double> reached_after(const GoalWish& goal, const fs::path& folder
   return std::nullopt;
 }
 
+Error no_measurement(const fs::path& folder, const char* why) {
+  return user_error(
+      fmt::format("[plan] {}: {}; leave --measured out, and a short training measures it", folder.string(), why));
+}
+
+plan::Measured measured_by(const FoundRun& run, const report::RunRecord& record) {
+  const auto refuse = [&](const char* why) { return no_measurement(run.folder, why); };
+  const auto summary = job::read_summary(read_file(run.folder / job::kSummaryFile), run.folder.string());
+  if (!summary || record.starts.empty() || record.starts.back().accounts.empty())
+    throw refuse("its workers' times are not told");
+  const report::RunStart& start = record.starts.back();
+  const report::RunActual actual = report::actual_of(record);
+  const auto& accounts = start.accounts.back();
+  if (!actual.step_s || record.epochs < 1) throw refuse("no epoch of it is done");
+  if (accounts.size() != 1) throw refuse("it had several workers");
+  plan::Measured found;
+  found.job = run.job.name;
+  found.work = run.work;
+  found.when = summary->updated;
+  found.device = run.job.train.device;
+  const std::string& host = accounts.front().worker.first;
+  found.host = this_host().starts_with(host) ? this_host() : host;
+  found.cores = static_cast<double>(summary->host ? summary->host->cores : 1);
+  found.threads = run.job.train.threads;
+  const int side_by_side = std::max<int>(1, static_cast<int>(summary->replicas_side_by_side));
+  const int waves = (run.job.train.replicas + side_by_side - 1) / side_by_side;
+  found.replicas = side_by_side;
+  found.replicas_of_job = run.job.train.replicas;
+  found.step_s = {*actual.step_s / waves};
+  found.start_s = {actual.start_s.value_or(0)};
+  const auto in = [&](job::Phase phase) { return accounts.front().wall[static_cast<size_t>(phase)]; };
+  found.between_s = (in(job::Phase::kTest) + in(job::Phase::kCheckpoint) + in(job::Phase::kReport)) /
+                    static_cast<double>(record.epochs);
+  found.end_s = found.between_s;
+  found.checkpoint_s = in(job::Phase::kCheckpoint) / static_cast<double>(record.epochs);
+  found.tests = run.job.data.tests();
+  return found;
+}
+
 }  // namespace
 
-RunsBefore runs_before(const std::vector<std::string>& folders, const std::string& work) {
+std::vector<FoundRun> runs_in(const std::vector<std::string>& folders) {
+  std::vector<FoundRun> runs;
+  for (const std::string& folder : folders) {
+    if (!fs::is_directory(folder))
+      throw user_error(
+          fmt::format("[plan] --runs {}: no such folder; name one that has folders of runs in it", folder));
+    if (auto run = run_in(folder)) {
+      runs.push_back(std::move(*run));
+      continue;
+    }
+    std::vector<fs::path> below;
+    for (const auto& entry : fs::directory_iterator(folder)) below.push_back(entry.path());
+    std::sort(below.begin(), below.end());
+    for (const fs::path& path : below) {
+      if (auto run = run_in(path)) runs.push_back(std::move(*run));
+    }
+  }
+  return runs;
+}
+
+RunsBefore runs_before(const std::vector<FoundRun>& runs, const std::string& work) {
   RunsBefore before;
-  for (const FoundRun& run : runs_in(folders)) {
+  for (const FoundRun& run : runs) {
     const auto record = record_of(run.folder);
     if (!record) continue;
     if (run.job.plan.any()) {
@@ -106,9 +141,9 @@ RunsBefore runs_before(const std::vector<std::string>& folders, const std::strin
                                 .step_s = actual.step_s,
                                 .hours = actual.hours});
     }
-    if (work.empty() || work_digest(run.job) != work) continue;
+    if (work.empty() || run.work != work) continue;
     try {
-      plan::Measured measured = measured_by_run(run.folder);
+      plan::Measured measured = measured_by(run, *record);
       const bool newer = !before.measured || measured.when > before.measured->when;
       if (measured.host != this_host() || !newer) continue;
       before.measured = std::move(measured);
@@ -154,14 +189,13 @@ GoalWish parse_goal(const std::string& text) {
       fmt::format("[plan] --goal '{}': wanted is a measure of an epoch and its value, e.g. 'test auc >= 0.98'", text));
 }
 
-std::optional<plan::Goal> steps_to(const GoalWish& goal, const std::vector<std::string>& folders,
-                                   const std::string& work) {
+std::optional<plan::Goal> steps_to(const GoalWish& goal, const std::vector<FoundRun>& runs, const std::string& work) {
   // One system's runs of CosmoFlow took from -19 to +52 % of the middle one's epochs (MLPerf HPC).
   constexpr double kSpreadOfOne = 0.25;
   std::vector<double> logs;
   int missed = 0;
-  for (const FoundRun& run : runs_in(folders)) {
-    if (work_digest(run.job) != work) continue;
+  for (const FoundRun& run : runs) {
+    if (run.work != work) continue;
     const auto steps = reached_after(goal, run.folder);
     if (steps) logs.push_back(std::log(*steps));
     missed += steps ? 0 : 1;
@@ -179,44 +213,9 @@ std::optional<plan::Goal> steps_to(const GoalWish& goal, const std::vector<std::
 }
 
 plan::Measured measured_by_run(const fs::path& folder) {
-  const auto job = job_of(folder);
-  const auto refuse = [&](const char* why) {
-    return user_error(
-        fmt::format("[plan] {}: {}; leave --measured out, and a short training measures it", folder.string(), why));
-  };
-  if (!job) throw refuse("no run of linac with its record");
-  const report::RunRecord record = report::read_run_record(folder);
-  const auto summary = job::read_summary(read_file(folder / job::kSummaryFile), folder.string());
-  if (!summary || record.starts.empty() || record.starts.back().accounts.empty())
-    throw refuse("its workers' times are not told");
-  const report::RunStart& start = record.starts.back();
-  const report::RunActual actual = report::actual_of(record);
-  const auto& accounts = start.accounts.back();
-  if (!actual.step_s || record.epochs < 1) throw refuse("no epoch of it is done");
-  if (accounts.size() != 1) throw refuse("it had several workers");
-  plan::Measured found;
-  found.job = job->name;
-  found.work = work_digest(*job);
-  found.when = summary->updated;
-  found.device = job->train.device;
-  found.host = accounts.front().worker.first == this_host().substr(0, accounts.front().worker.first.size())
-                   ? this_host()
-                   : accounts.front().worker.first;
-  found.cores = static_cast<double>(summary->host ? summary->host->cores : 1);
-  found.threads = job->train.threads;
-  const int side_by_side = std::max<int>(1, static_cast<int>(summary->replicas_side_by_side));
-  const int waves = (job->train.replicas + side_by_side - 1) / side_by_side;
-  found.replicas = side_by_side;
-  found.replicas_of_job = job->train.replicas;
-  found.step_s = {*actual.step_s / waves};
-  found.start_s = {actual.start_s.value_or(0)};
-  const auto in = [&](job::Phase phase) { return accounts.front().wall[static_cast<size_t>(phase)]; };
-  found.between_s = (in(job::Phase::kTest) + in(job::Phase::kCheckpoint) + in(job::Phase::kReport)) /
-                    static_cast<double>(record.epochs);
-  found.end_s = found.between_s;
-  found.checkpoint_s = in(job::Phase::kCheckpoint) / static_cast<double>(record.epochs);
-  found.tests = job->data.tests();
-  return found;
+  const auto run = run_in(folder);
+  if (!run) throw no_measurement(folder, "no run of linac with its record");
+  return measured_by(*run, report::read_run_record(folder));
 }
 
 }  // namespace linac::cli

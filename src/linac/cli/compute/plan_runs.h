@@ -19,15 +19,24 @@ struct PlannedRun {
   std::optional<double> start_s, step_s, hours;  // of it
 };
 
+/// The folder of a run, with its job and work_digest() of that.
+struct FoundRun {
+  std::filesystem::path folder;
+  job::Job job;
+  std::string work;
+};
+/// The runs below each of `folders` (one level down), or in it, in the order of their names. What is no run is passed
+/// over. User error for what is no folder.
+std::vector<FoundRun> runs_in(const std::vector<std::string>& folders);
+
 struct RunsBefore {
   std::vector<PlannedRun> planned;
   std::optional<plan::Measured> measured;  // the newest run of the same work on this host
   std::string measured_in;                 // its folder
 };
 
-/// Looks into the folders of runs below each of `folders` (one level down). What is no run, or a damaged one, is passed
-/// over. `work`: work_digest(); empty: no measurement is looked for.
-RunsBefore runs_before(const std::vector<std::string>& folders, const std::string& work);
+/// A damaged run is passed over. `work`: of the job that is planned; empty: no measurement is looked for.
+RunsBefore runs_before(const std::vector<FoundRun>& runs, const std::string& work);
 
 /// From a run's record. User error if it has no step, or its workers' times are not told.
 plan::Measured measured_by_run(const std::filesystem::path& folder);
@@ -45,7 +54,6 @@ struct GoalWish {
 /// User error for anything else.
 GoalWish parse_goal(const std::string& text);
 /// From the curves of runs of the same work. Nothing where none reached it.
-std::optional<plan::Goal> steps_to(const GoalWish& goal, const std::vector<std::string>& folders,
-                                   const std::string& work);
+std::optional<plan::Goal> steps_to(const GoalWish& goal, const std::vector<FoundRun>& runs, const std::string& work);
 
 }  // namespace linac::cli

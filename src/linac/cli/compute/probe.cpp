@@ -15,6 +15,7 @@
 #include "linac/base/base/error.h"
 #include "linac/base/base/fnv1a.h"
 #include "linac/base/base/host.h"
+#include "linac/base/base/median.h"
 #include "linac/base/base/progress.h"
 #include "linac/base/base/signals.h"
 #include "linac/base/base/temporary_folder.h"
@@ -39,12 +40,6 @@ constexpr double kShareOfShort = 0.4, kShortAtLeast_s = 20;
 
 double seconds_between(Clock::time_point from, Clock::time_point to) {
   return std::chrono::duration<double>(to - from).count();
-}
-
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
 }
 
 // Steps of one epoch, one after the other. The first of a start makes what the others find made.
@@ -181,9 +176,7 @@ class Probe {
     found.step_s = steps;
     const job::WorkerAccount account = training.times().front();
     double cpu_s = 0;
-    for (const job::Phase phase :
-         {job::Phase::kInput, job::Phase::kCompute, job::Phase::kCommunication, job::Phase::kUpdate})
-      cpu_s += account.time_in(phase).cpu_s;
+    for (const job::Phase phase : job::kStepPhases) cpu_s += account.time_in(phase).cpu_s;
     found.step_cpu_s = cpu_s / static_cast<double>(training.steps().size());
     found.waited = training.waited(found.replicas * found.threads);
     found.checkpoint_s = account.time_in(job::Phase::kCheckpoint).wall_s;
@@ -219,16 +212,19 @@ std::string work_digest(const job::Job& job) {
   return fmt::format("{:016x}", fnv1a_64(job::to_yaml(work)));
 }
 
-std::string this_host() {
-  std::ifstream facts("/proc/cpuinfo");
-  std::string processor = "processor not known";
-  for (std::string line; std::getline(facts, line);) {
-    if (line.starts_with("model name") && line.find(": ") != std::string::npos) {
-      processor = line.substr(line.find(": ") + 2);
-      break;
+const std::string& this_host() {
+  static const std::string host = [] {
+    std::ifstream facts("/proc/cpuinfo");
+    std::string processor = "processor not known";
+    for (std::string line; std::getline(facts, line);) {
+      if (line.starts_with("model name") && line.find(": ") != std::string::npos) {
+        processor = line.substr(line.find(": ") + 2);
+        break;
+      }
     }
-  }
-  return fmt::format("{}, {}", host_name(), processor);
+    return fmt::format("{}, {}", host_name(), processor);
+  }();
+  return host;
 }
 
 }  // namespace linac::cli

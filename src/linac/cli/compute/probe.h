@@ -18,6 +18,6 @@ plan::Measured probe(const std::string& job, const std::vector<std::string>& ove
 std::string work_digest(const job::Job& job);
 
 /// "gpu03, Intel(R) Xeon(R) ...".
-std::string this_host();
+const std::string& this_host();
 
 }  // namespace linac::cli

@@ -1,8 +1,6 @@
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <cmath>
-#include <ctime>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -12,7 +10,6 @@
 #include "linac/base/base/config.h"
 #include "linac/base/base/error.h"
 #include "linac/base/base/temporary_folder.h"
-#include "linac/base/base/version.h"
 #include "linac/cli/compute/report_folder.h"
 #include "linac/cli/compute/verbs.h"
 #include "linac/control/client/login.h"
@@ -62,8 +59,7 @@ std::optional<report::HostPrices> prices_of(const ReportOptions& options) {
 }
 
 void add_facts(const ReportOptions& options, report::RunReport& report) {
-  report.facts = {{"made", fmt::format("{:%Y-%m-%d %H:%M} UTC, linac {}", fmt::gmtime(std::time(nullptr)), kVersion)},
-                  {"folder", options.run}};
+  report.facts = {made_fact(), {"folder", options.run}};
   for (const auto& [what, text] : report.record.facts) report.facts.emplace_back("run: " + what, text);
   if (options.price) report.facts.emplace_back("price", fmt::format("{:g} EUR a worker and hour", *options.price));
   if (!options.prices.empty()) report.facts.emplace_back("prices", options.prices);

@@ -10,6 +10,7 @@
 
 #include "linac/base/base/atomic_file.h"
 #include "linac/base/base/error.h"
+#include "linac/base/base/thread_facts.h"
 
 namespace linac::cli {
 namespace {
@@ -92,13 +93,11 @@ void TimedTraining::look_at_process() {
   constexpr std::chrono::milliseconds kPause{250};
   if (Clock::now() < looked_ + kPause) return;
   looked_ = Clock::now();
-  double waited_ns = 0;
-  std::error_code ended;
-  for (const auto& task : std::filesystem::directory_iterator(fmt::format("/proc/{}/task", child_.child.id()), ended)) {
-    double ran_ns = 0, task_ns = 0;  // Documentation/scheduler/sched-stats.rst of Linux
-    if (std::ifstream(task.path() / "schedstat") >> ran_ns >> task_ns) waited_ns += task_ns;
+  int64_t waited_ns = 0;
+  for (const pid_t thread : thread_ids(child_.child.id())) {
+    if (const auto time = processor_time(child_.child.id(), thread)) waited_ns += time->waited;
   }
-  waited_s_ = std::max(waited_s_, waited_ns * 1e-9);
+  waited_s_ = std::max(waited_s_, 1e-9 * static_cast<double>(waited_ns));
   std::ifstream status(fmt::format("/proc/{}/status", child_.child.id()));
   constexpr std::string_view kPeak = "VmHWM:";
   for (std::string line; std::getline(status, line);) {

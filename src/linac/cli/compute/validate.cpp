@@ -1,8 +1,6 @@
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <ctime>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -12,7 +10,6 @@
 #include "linac/base/base/error.h"
 #include "linac/base/base/log.h"
 #include "linac/base/base/plural.h"
-#include "linac/base/base/version.h"
 #include "linac/cli/compute/report_folder.h"
 #include "linac/cli/compute/verbs.h"
 #include "linac/io/storage/output.h"
@@ -78,8 +75,7 @@ report::ShowerReport make_report(const ValidateOptions& options, const validate:
     report.gate_showers = gate.showers;
     report.verdicts = physics::judge(gate, found.figures);
   }
-  report.facts.emplace_back("made",
-                            fmt::format("{:%Y-%m-%d %H:%M} UTC, linac {}", fmt::gmtime(std::time(nullptr)), kVersion));
+  report.facts.push_back(made_fact());
   for (const auto& [what, text] : reference.facts()) report.facts.emplace_back("reference: " + what, text);
   for (const auto& [what, text] : sample.facts()) report.facts.emplace_back("sample: " + what, text);
   report.facts.emplace_back("cells count as hit above", fmt::format("{:g} GeV", options.validation.hit_threshold_gev));

@@ -22,7 +22,7 @@
 #include "linac/train/train/record/account.h"
 #include "linac/train/train/record/budget.h"
 #include "linac/train/train/record/record_keeper.h"
-#include "linac/train/train/record/trace_file.h"
+#include "linac/train/train/record/run_trace.h"
 #include "linac/train/train/schedule.h"
 #include "linac/train/train/state/same_state.h"
 #include "linac/train/train/state/share_state.h"
@@ -131,7 +131,7 @@ class Trainer {
     const bool founding = latest == comm::Moment{};
     const auto is_behind = [&](int rank) { return view.members[static_cast<size_t>(rank)].moment != latest; };
     if (founding || view.needs_state()) record_->share_claim(founding ? 0 : source);
-    agree_on_trace(founding ? 0 : source);
+    trace_.agree(group_, founding ? 0 : source);
     // Who others were ahead of has not written what they have finished.
     record_->enter_view(is_behind(group_.rank()));
     if (founding || view.needs_state()) {
@@ -144,7 +144,7 @@ class Trainer {
         if (rank != ranks.front() && (founding || is_behind(rank))) ranks.push_back(rank);
       bring_state(ranks, founding);
       record_->complete_folders(state_, last_step_);
-      if (founding && trace_ && state_.global_step >= trace_->last) miss_trace();
+      if (founding && trace_.is_over(state_.global_step)) trace_.give_up(tells());
     }
     record_->take_over(founding, state_, last_step_, best_);
     if (!group_.commit(moment_of(state_))) throw left("the view was left before it began");
@@ -152,12 +152,6 @@ class Trainer {
     loop_.steps->seek(state_);
     const double without_view_s = std::chrono::duration<double>(Clock::now() - left_at_).count();
     record_->view(state_, std::exchange(left_because_, ""), without_view_s);
-  }
-
-  void agree_on_trace(int source) {
-    std::string text = trace_ ? to_text(*trace_) : "";
-    broadcast_bytes(group_, text, source);
-    trace_ = trace_steps_in(text);
   }
 
   void check_agreement(bool founding) {
@@ -204,7 +198,7 @@ class Trainer {
 
   void close_record() {
     write_trace();
-    if (trace_) miss_trace();
+    if (trace_.is_wanted()) trace_.give_up(tells());
     record_->finish(state_, group_time());
     if (budget_) budget_->save();
     group_.barrier();  // should one that keeps the record be lost before, another one is needed
@@ -231,7 +225,7 @@ class Trainer {
                         plateau_factor(job_.train.schedule.plateau, state_.history, loop_.words->loss_name());
     comm::Moment behind = moment_of(state_);
     ++behind.steps;
-    if (trace_ && behind.steps >= trace_->first && behind.steps <= trace_->last && !traced_) trace::begin();
+    trace_.begin(behind.steps);
     const trace::Span span("step", behind.steps);
     clock_.steps().begin(PhaseClock::now().wall, clock_[TimePhase::kInput].wall);
     remember_networks();
@@ -279,20 +273,9 @@ class Trainer {
     return signal == SIGTERM && job_.distribution.on_sigterm == "leave" ? StepWish::kLeave : StepWish::kStop;
   }
 
-  // What this worker's times are. The pace is smoothed: a step may be slow by chance.
   void give_account(double computed_s) {
     const auto range = comm::replicas_of(group_.view(), group_.rank(), static_cast<int>(job_.train.replicas));
-    if (range.end > range.begin) {
-      const double now = computed_s / (range.end - range.begin);
-      pace_s_ = pace_s_ == 0 ? now : 0.8 * pace_s_ + 0.2 * now;
-    }
-    // Short steps would spend a part of their time on its text.
-    constexpr auto kAccountEvery = std::chrono::milliseconds(100);
-    if (account_.empty() || Clock::now() - accounted_at_ >= kAccountEvery) {
-      accounted_at_ = Clock::now();
-      account_ = job::to_text(account_of(clock_, group_.traffic()));
-    }
-    group_.tell(pace_s_, account_);
+    told_.tell(group_, clock_, computed_s, range.end - range.begin);
   }
 
   void compare_states() {
@@ -313,21 +296,12 @@ class Trainer {
 
   // Collective, of what was traced of the steps so far.
   void write_trace() {
-    if (!trace_ || state_.global_step < trace_->first) return;
-    if (!traced_) traced_ = trace::end();
-    record_->trace(gather_trace(group_, *traced_, *trace_));
-    trace_.reset();
-    traced_.reset();
-  }
-
-  void miss_trace() {
-    if (tells()) log::warn(fmt::format("no trace: this start trains no step of {}", to_text(*trace_)));
-    trace_.reset();
+    if (trace_.has_begun(state_.global_step)) record_->trace(trace_.gather(group_));
   }
 
   void after_step() {
     record_->check();
-    if (stop_requested_ || enough_ || (trace_ && state_.global_step >= trace_->last)) write_trace();
+    if (stop_requested_ || enough_ || trace_.is_over(state_.global_step)) write_trace();
     if (stop_requested_ || enough_) {
       save();
       if (budget_) budget_->save();
@@ -480,13 +454,11 @@ class Trainer {
   Clock::time_point counted_at_;
   std::string used_up_;  // of the budget
   std::optional<StepRecord> last_step_;
-  Clock::time_point left_at_ = Clock::now(), accounted_at_;
-  std::string account_;                    // that the others were told
-  std::string left_because_;               // the last view
-  std::optional<TraceSteps> trace_;        // that are to be traced still, on all ranks alike
-  std::optional<trace::Recorded> traced_;  // of this worker, until all have theirs
-  double pace_s_ = 0;                      // wall seconds of computing a replica of a step
-  StepWish wish_ = StepWish::kNone;        // in the last step
+  Clock::time_point left_at_ = Clock::now();
+  ToldAccount told_;
+  std::string left_because_;  // the last view
+  RunTrace trace_;
+  StepWish wish_ = StepWish::kNone;  // in the last step
   bool half_changed_ = false, stop_requested_ = false, some_leave_ = false, leaves_ = false, next_view_wanted_ = false,
        save_wanted_ = false, enough_ = false, took_part_ = false;
 };

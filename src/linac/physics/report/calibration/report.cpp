@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "linac/base/base/median.h"
 #include "linac/base/base/text_table.h"
 #include "linac/physics/plot/axis.h"
 #include "linac/physics/plot/categories.h"
@@ -47,9 +48,7 @@ CalibrationSum sum_of(const CalibrationReport& report, const std::string& what) 
       off.push_back(std::abs(figure.actual / figure.planned.middle - 1));
     }
   }
-  if (off.empty()) return sum;
-  std::sort(off.begin(), off.end());
-  sum.median_off = off.size() % 2 == 1 ? off[off.size() / 2] : 0.5 * (off[off.size() / 2 - 1] + off[off.size() / 2]);
+  sum.median_off = median(std::move(off));
   return sum;
 }
 

@@ -15,11 +15,7 @@ constexpr const char* kReading =
     "fit, or misses deadline or budget more often than once in five.";
 
 std::string cell(const std::string& label, const std::string& text) {
-  return table_cell(label, escape(text), text == "–" ? "class=\"n none\"" : "class=\"n\"");
-}
-
-std::string text_of(const std::optional<plan::Estimate>& value, std::string (*text)(const plan::Estimate&)) {
-  return value ? text(*value) : "–";
+  return table_cell(label, escape(text), text == kNotKnown ? "class=\"n none\"" : "class=\"n\"");
 }
 
 std::string row_of(const PlanRow& row) {
@@ -32,9 +28,8 @@ std::string row_of(const PlanRow& row) {
                          element("span", "class=\"title\"", escape(name)) +
                              (remarks.empty() ? "" : element("small", "", escape(remarks)))) +
                      cell("time", duration_text(found.seconds)) + cell("start", duration_text(found.start)) +
-                     cell("a step", duration_text(found.step)) + cell("money", text_of(found.money, money_text)) +
-                     cell("kWh", text_of(found.kwh, interval_text)) +
-                     cell("kg CO₂", text_of(found.co2_kg, interval_text)) +
+                     cell("a step", duration_text(found.step)) + cell("money", known(found.money, money_text)) +
+                     cell("kWh", known(found.kwh, interval_text)) + cell("kg CO₂", known(found.co2_kg, interval_text)) +
                      cell("in time", fmt::format("{:.0f} %", 100 * found.on_time)));
 }
 

@@ -3,6 +3,7 @@
 // lines of text. Pure, thread-safe.
 
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -37,6 +38,9 @@ std::string duration_text(const plan::Estimate& seconds);
 std::string money_text(const plan::Estimate& money);
 /// "4.2 (3.0 to 5.9)".
 std::string interval_text(const plan::Estimate& value);
+/// One of these, or kNotKnown.
+std::string known(const std::optional<plan::Estimate>& value, std::string (*text)(const plan::Estimate&));
+inline constexpr const char* kNotKnown = "–";
 
 /// Where the time of each place goes, and time against money; few rows where there are many.
 std::vector<NamedPicture> draw(const PlanReport& report);

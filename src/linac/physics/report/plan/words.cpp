@@ -4,16 +4,12 @@
 #include <cmath>
 
 #include "linac/base/base/plural.h"
-#include "linac/base/base/progress.h"
 #include "linac/base/base/text_table.h"
-#include "linac/physics/report/page/numbers.h"
 #include "linac/physics/report/plan/parts.h"
 #include "linac/physics/report/plan/report.h"
 
 namespace linac::report {
 namespace {
-
-constexpr const char* kNothing = "–";
 
 // Two digits that count, three from 100 on.
 std::string digits(double value) {
@@ -38,16 +34,12 @@ std::string why(const PlanRow& row, double steps) {
 TextRows without_empty_columns(TextRows table) {
   for (size_t column = table.front().size(); column-- > 0;) {
     const bool empty =
-        std::all_of(table.begin() + 1, table.end(), [&](const auto& row) { return row[column] == kNothing; });
+        std::all_of(table.begin() + 1, table.end(), [&](const auto& row) { return row[column] == kNotKnown; });
     for (auto& row : table) {
       if (empty) row.erase(row.begin() + static_cast<std::ptrdiff_t>(column));
     }
   }
   return table;
-}
-
-std::string or_nothing(const std::optional<plan::Estimate>& value, std::string (*text)(const plan::Estimate&)) {
-  return value ? text(*value) : kNothing;
 }
 
 }  // namespace
@@ -82,15 +74,19 @@ std::string interval_text(const plan::Estimate& value) {
   return fmt::format("{} ({})", digits(value.middle), between(value.interval(), 1));
 }
 
+std::string known(const std::optional<plan::Estimate>& value, std::string (*text)(const plan::Estimate&)) {
+  return value ? text(*value) : kNotKnown;
+}
+
 std::string to_text(const PlanReport& report, size_t rows) {
   if (report.rows.empty()) return "  nowhere\n";
   TextRows table{{"", "where", "time", "a step", "money", "kWh", "kg CO2", "GiB a host"}};
   for (size_t i = 0; i < std::min(rows, report.rows.size()); ++i) {
     const auto& [name, found, front] = report.rows[i];
     table.push_back({fmt::format("{}{}", found.good ? " " : "x", front ? "*" : " "), name, duration_text(found.seconds),
-                     duration_text(found.step), or_nothing(found.money, money_text),
-                     or_nothing(found.kwh, interval_text), or_nothing(found.co2_kg, interval_text),
-                     found.memory_gib > 0 ? fmt::format("{:.1f}", found.memory_gib) : kNothing});
+                     duration_text(found.step), known(found.money, money_text), known(found.kwh, interval_text),
+                     known(found.co2_kg, interval_text),
+                     found.memory_gib > 0 ? fmt::format("{:.1f}", found.memory_gib) : kNotKnown});
   }
   std::string text = lined_up(without_empty_columns(std::move(table)), 2);
   if (rows < report.rows.size())

@@ -7,16 +7,13 @@
 namespace linac::report {
 namespace {
 
-using job::Phase;
-
 std::optional<double> step_of(const RunStart& start) {
   if (start.accounts.empty()) return std::nullopt;
   double seconds = 0, workers = 0;
   for (const RunAccount& account : start.accounts.back()) {
     const auto steps = static_cast<double>(account.global_step - start.views.front().global_step);
     if (steps <= 0) continue;
-    for (const Phase phase : {Phase::kInput, Phase::kCompute, Phase::kCommunication, Phase::kUpdate})
-      seconds += account.wall[static_cast<size_t>(phase)] / steps;
+    for (const job::Phase phase : job::kStepPhases) seconds += account.wall[static_cast<size_t>(phase)] / steps;
     ++workers;
   }
   return workers > 0 ? std::optional(seconds / workers) : std::nullopt;

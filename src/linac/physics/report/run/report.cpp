@@ -8,6 +8,7 @@
 #include <set>
 
 #include "linac/base/base/error.h"
+#include "linac/base/base/median.h"
 #include "linac/base/job/step_gaps.h"
 #include "linac/physics/report/run/words.h"
 #include "linac/physics/report/run/workers.h"
@@ -22,7 +23,7 @@ Pauses pauses_of(const std::vector<RunChange>& changes, bool losses_only) {
   if (seconds.empty()) return {};
   return {.number = static_cast<int64_t>(seconds.size()),
           .sum = std::accumulate(seconds.begin(), seconds.end(), 0.0),
-          .median = median_of(seconds),
+          .median = linac::median(seconds),
           .longest = *std::max_element(seconds.begin(), seconds.end())};
 }
 
@@ -85,7 +86,7 @@ void add_input(RunReport& report) {
   found.first_s = found.opened_s + inputs.front().waited_s;
   std::vector<double> later;
   for (size_t i = 1; i < inputs.size(); ++i) later.push_back(inputs[i].opened_s + inputs[i].waited_s);
-  if (!later.empty()) found.later_s = median_of(std::move(later));
+  if (!later.empty()) found.later_s = linac::median(std::move(later));
 }
 
 void add_cost(RunReport& report, const HostPrices& prices) {

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "linac/base/base/median.h"
+
 namespace linac::report {
 namespace {
 
@@ -66,7 +68,7 @@ void add_accounts(const RunStart& start, std::vector<RunWorker>& workers) {
     std::vector<double> all;
     for (const RunAccount& account : moment)
       if (account.pace_s > 0) all.push_back(account.pace_s);
-    const double median = median_of(all);
+    const double median = linac::median(all);
     for (const RunAccount& account : moment) {
       const auto worker =
           std::find_if(workers.begin(), workers.end(), [&](const auto& w) { return w.key == account.worker; });
@@ -77,8 +79,8 @@ void add_accounts(const RunStart& start, std::vector<RunWorker>& workers) {
     }
   }
   for (RunWorker& worker : workers) {
-    worker.pace_s = median_of(paces[worker.key]);
-    if (!ratios[worker.key].empty()) worker.slowness = median_of(ratios[worker.key]);
+    worker.pace_s = linac::median(paces[worker.key]);
+    if (!ratios[worker.key].empty()) worker.slowness = linac::median(ratios[worker.key]);
   }
 }
 
@@ -111,13 +113,6 @@ std::vector<RunWorker> workers_of(const RunRecord& record, size_t start) {
 std::string reason_of(const RunRecord& record, const WorkerKey& worker, const std::string& why) {
   const auto found = record.losses.find(worker);
   return found != record.losses.end() ? found->second : why;
-}
-
-double median_of(std::vector<double> values) {
-  if (values.empty()) return 0;
-  std::sort(values.begin(), values.end());
-  const size_t n = values.size();
-  return n % 2 == 1 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
 }
 
 }  // namespace linac::report

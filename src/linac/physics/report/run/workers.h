@@ -14,7 +14,4 @@ std::vector<RunWorker> workers_of(const RunRecord& record, size_t start);
 /// Why a worker was lost: what the log says of it, or why the next view began.
 std::string reason_of(const RunRecord& record, const WorkerKey& worker, const std::string& why);
 
-/// The mean of the two in the middle for an even number; 0 of none.
-double median_of(std::vector<double> values);
-
 }  // namespace linac::report

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <map>
-#include <sstream>
 #include <utility>
 
 #include "linac/base/base/piece_of_work.h"
@@ -21,8 +20,7 @@ using Clock = std::chrono::steady_clock;
 // What the clock takes for one tick at most: the rest, this process was not running.
 constexpr int64_t kMaxTickMs = 500;
 
-// How long threads of this process were ready to run and had no processor (proc(5), schedstat: nanoseconds that a
-// thread ran, and that it waited for that, which the kernel counts once the wait is over).
+// How long threads of this process were ready to run and had no processor.
 class ReadyTime {
  public:
   /// The most of any thread since the last look, in ms. Not of the thread that looks.
@@ -34,14 +32,13 @@ class ReadyTime {
     for (const pid_t thread : thread_ids(getpid())) {
       if (thread == gettid()) continue;
       const auto stat = process_stat(thread);
-      Seen seen{.ready = stat && stat->state == 'R'};
-      std::istringstream numbers(proc_text(fmt::format("/proc/self/task/{}/schedstat", thread)));
-      if (!(numbers >> seen.ran >> seen.waited)) continue;
-      all[thread] = seen;
+      const auto time = processor_time(getpid(), thread);
+      if (!time) continue;
+      const Seen seen = all[thread] = {.ready = stat && stat->state == 'R', .time = *time};
       const auto before = before_.find(thread);
       if (before == before_.end()) continue;
-      most = std::max(most, seen.waited - before->second.waited);
-      if (seen.ready && before->second.ready) most = std::max(most, passed - (seen.ran - before->second.ran));
+      most = std::max(most, seen.time.waited - before->second.time.waited);
+      if (seen.ready && before->second.ready) most = std::max(most, passed - (seen.time.ran - before->second.time.ran));
     }
     before_ = std::move(all);
     return most / 1'000'000;
@@ -51,7 +48,7 @@ class ReadyTime {
  private:
   struct Seen {
     bool ready = false;
-    int64_t ran = 0, waited = 0;
+    ProcessorTime time = {};
   };
   std::map<pid_t, Seen> before_;
   Clock::time_point looked_ = Clock::now();

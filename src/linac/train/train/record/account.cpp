@@ -24,6 +24,20 @@ job::WorkerAccount account_of(const PhaseClock& clock, const comm::Traffic& traf
   return account;
 }
 
+void ToldAccount::tell(comm::Group& group, const PhaseClock& clock, double computed_s, int64_t replicas) {
+  if (replicas > 0) {
+    const double now = computed_s / static_cast<double>(replicas);
+    pace_s_ = pace_s_ == 0 ? now : 0.8 * pace_s_ + 0.2 * now;
+  }
+  constexpr auto kEvery = std::chrono::milliseconds(100);
+  const auto now = std::chrono::steady_clock::now();
+  if (text_.empty() || now - written_at_ >= kEvery) {
+    written_at_ = now;
+    text_ = job::to_text(account_of(clock, group.traffic()));
+  }
+  group.tell(pace_s_, text_);
+}
+
 std::vector<job::WorkerAccount> accounts_of(const comm::Group& group) {
   std::vector<job::WorkerAccount> workers;
   const std::vector<comm::Activity> all = group.activities();

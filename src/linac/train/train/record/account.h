@@ -1,6 +1,9 @@
 #pragma once
-// What workers say of their time, for the record. Thread-safe functions.
+// What workers say of their time, for the record. The functions are thread-safe.
 
+#include <chrono>
+#include <cstdint>
+#include <string>
 #include <vector>
 
 #include "linac/base/job/run_record.h"
@@ -11,6 +14,19 @@ namespace linac::train {
 
 /// A worker's account of itself: host, process, seconds by phase, what it has sent.
 job::WorkerAccount account_of(const PhaseClock& clock, const comm::Traffic& traffic);
+
+/// What a worker tells the others of its times, step by step. One thread.
+class ToldAccount {
+ public:
+  /// After a step in which it computed so many replicas in so many seconds. The pace is smoothed: a step may be slow by
+  /// chance. The account is put into words ten times a second at most: of short steps that would take a part.
+  void tell(comm::Group& group, const PhaseClock& clock, double computed_s, int64_t replicas);
+
+ private:
+  double pace_s_ = 0;  // wall seconds of computing a replica of a step
+  std::string text_;
+  std::chrono::steady_clock::time_point written_at_;
+};
 
 /// What the members told last, of those that were heard.
 std::vector<job::WorkerAccount> accounts_of(const comm::Group& group);

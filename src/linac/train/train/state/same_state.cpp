@@ -57,8 +57,7 @@ void need_same_state(comm::Group& group, const TrainState& state) {
   try {
     // Who leaves interrupts those that have not heard yet, and they would go on without him, whose networks are right.
     // So nobody leaves before all have heard.
-    std::string heard = group.gather_text("").empty() ? "" : "all";
-    broadcast_bytes(group, heard, 0);
+    group.barrier();
   } catch (const Error& error) {
     if (error.code() != ErrorCode::kPeerLost) throw;  // the first to leave knew that all have
   }
