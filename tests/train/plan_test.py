@@ -60,8 +60,10 @@ def measuring(folder: pathlib.Path, job: pathlib.Path) -> pathlib.Path:
     measured = folder / "measured.json"
     plan(job, "--probe-only", measured, "--probe-seconds", 6)
     found = json.loads(measured.read_text())
-    check(len(found["step_s"]) >= 2 and min(found["step_s"]) > 0, "steps were measured")
-    check(found["between_s"] is not None and found["end_s"] > 0 and found["start_of_several_s"] > 0, "so were test, end, and the start of two workers")
+    check(found["steps_seen"] >= 2 and found["wave_s"] > 0, "steps were measured")
+    check(found["test_s"] > 0 and found["between_s"] > 0 and found["end_s"] > 0, "so were test, checkpoint and end")
+    check(found["start_of_several_s"] > 0 and found["pair_s"] > 0 and found["pair_cpu_s"] > 0, "and two workers")
+    check(0 <= found["taken"] <= 1, "and what other work took")
     check((found["steps"], found["epochs"], found["replicas_of_job"]) == (18, 3, 4), "and the job is told")
     return measured
 
@@ -72,10 +74,13 @@ def planning(folder: pathlib.Path, job: pathlib.Path, measured: pathlib.Path) ->
     one = row(document, "here, 1 worker")
     facts = json.loads(measured.read_text())
     waves = -(-4 // facts["replicas"])
-    check(abs(one["compute_s"]["middle"] / (waves * sum(facts["step_s"]) / len(facts["step_s"])) - 1) < 0.3, "a step is that of the measurement")
+    check(abs(one["compute_s"]["middle"] / (waves * facts["wave_s"] + facts["fixed_s"]) - 1) < 0.3, "a step is that of the measurement")
     check(one["seconds"]["low"] < one["seconds"]["middle"] < one["seconds"]["high"], "each figure has its interval")
     twice = as_json(job, "--measured", measured, "--workers", "1,4", "--set", "train.epochs=300")
     check(row(twice, "here, 1 worker")["seconds"]["middle"] > 1.2 * one["seconds"]["middle"], "more epochs take longer, by the same measurement")
+    own = folder / "split.json"
+    plan(job, "--probe-only", own, "--probe-seconds", 2, "--set", "data.test=[]", "--set", "data.validation_split=0.5")
+    check(json.loads(own.read_text())["steps"] == facts["steps"] // 2, "what is kept for the test is not trained")
     if facts["watts"] is None:  # no meter that can be read here
         check(one["kwh"] is None, "energy that nothing tells is not known")
     metered = folder / "metered.json"

@@ -1,5 +1,6 @@
 #include "linac/base/base/cores.h"
 
+#include <fmt/format.h>
 #include <sched.h>
 #include <unistd.h>
 
@@ -9,7 +10,7 @@
 #include <cmath>
 #include <fstream>
 #include <memory>
-#include <optional>
+#include <set>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -53,17 +54,28 @@ std::optional<int> cpus_in(const std::optional<std::string>& list) {
   return count;
 }
 
-int allowed_here() {
+// Calls visit(cpu) for each that this process may run on; false if the kernel does not tell which these are.
+template <class Visit>
+bool for_allowed(const Visit& visit) {
   for (int cpus = CPU_SETSIZE; cpus <= kCpusMax; cpus *= 2) {
     const std::unique_ptr<cpu_set_t, void (*)(cpu_set_t*)> set(CPU_ALLOC(static_cast<size_t>(cpus)),
                                                                [](cpu_set_t* one) { CPU_FREE(one); });
     const size_t bytes = CPU_ALLOC_SIZE(static_cast<size_t>(cpus));
     // Of the main thread: others may have been bound by a library.
-    if (set != nullptr && sched_getaffinity(getpid(), bytes, set.get()) == 0)
-      return std::max(1, CPU_COUNT_S(bytes, set.get()));
+    if (set != nullptr && sched_getaffinity(getpid(), bytes, set.get()) == 0) {
+      for (int cpu = 0; cpu < cpus; ++cpu)
+        if (CPU_ISSET_S(static_cast<size_t>(cpu), bytes, set.get())) visit(cpu);
+      return true;
+    }
     if (errno != EINVAL) break;  // EINVAL: the kernel knows more CPUs than the set has room for
   }
-  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  return false;
+}
+
+int allowed_here() {
+  int count = 0;
+  if (!for_allowed([&](int) { ++count; })) count = static_cast<int>(std::thread::hardware_concurrency());
+  return std::max(1, count);
 }
 
 // "max 100000" or "150000 100000".
@@ -160,6 +172,30 @@ int cores_of_each(const Cores& cores, int processes, Binding binding) {
 
 int usable_cores() {
   return cores_of_each(read_cores(), 1, Binding::kNone);
+}
+
+double core_time() {
+  const Cores cores = read_cores();
+  return std::min<double>(cores.allowed, cores.quota);
+}
+
+std::optional<double> busy_seconds(const fs::path& root) {
+  std::set<std::string> allowed;
+  if (!for_allowed([&](int cpu) { allowed.insert(fmt::format("cpu{}", cpu)); })) return std::nullopt;
+  // A line a CPU: user, nice, system, idle, waiting for a device, interrupts (two), taken by the hypervisor (proc(5)).
+  double ticks = 0;
+  bool any = false;
+  std::ifstream stream(root / "proc/stat");
+  for (std::string line; std::getline(stream, line);) {
+    std::istringstream words(line);
+    std::string cpu;
+    double user = 0, nice = 0, system = 0, idle = 0, waits = 0, hard = 0, soft = 0, stolen = 0;
+    if (!(words >> cpu) || !allowed.contains(cpu)) continue;
+    if (!(words >> user >> nice >> system >> idle >> waits >> hard >> soft >> stolen)) continue;
+    ticks += user + nice + system + hard + soft + stolen;
+    any = true;
+  }
+  return any ? std::optional(ticks / static_cast<double>(sysconf(_SC_CLK_TCK))) : std::nullopt;
 }
 
 }  // namespace linac

@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <limits>
+#include <optional>
 
 namespace linac {
 
@@ -27,5 +28,11 @@ int cores_of_each(const Cores& cores, int processes, Binding binding);
 
 /// Those of a process that works alone; at least 1.
 int usable_cores();
+/// The same as time: of a quota as much as it gives, be it less than a core's.
+double core_time();
+
+/// Seconds for which the cores that this process may run on have worked since the machine started, whoever let them,
+/// all added; in ticks of the kernel. Nothing where it does not tell.
+std::optional<double> busy_seconds(const std::filesystem::path& root = "/");
 
 }  // namespace linac

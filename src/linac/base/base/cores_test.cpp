@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <sched.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <map>
@@ -112,6 +113,27 @@ TEST(Cores, ABoundProcessHasFewer) {
   EXPECT_EQ(read({}).allowed, 1);
   EXPECT_EQ(usable_cores(), 1);
   EXPECT_EQ(sched_setaffinity(0, sizeof before, &before), 0);
+}
+
+TEST(Cores, BusySecondsAreThoseOfTheCoresThatItMayRunOn) {
+  cpu_set_t before;
+  ASSERT_EQ(sched_getaffinity(0, sizeof before, &before), 0);
+  int cpu = 0;
+  while (CPU_ISSET(cpu, &before) == 0) ++cpu;
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(cpu, &one);
+  ASSERT_EQ(sched_setaffinity(getpid(), sizeof one, &one), 0);
+  const TemporaryFolder root;
+  EXPECT_FALSE(busy_seconds(root.path()));
+  std::filesystem::create_directories(root / "proc");
+  std::ofstream(root / "proc/stat") << "cpu  9 9 9 9 9 9 9 9 0 0\n"
+                                    << "cpu" << cpu << " 1 2 3 5000 6000 4 5 6 7 8\n"
+                                    << "cpu" << cpu + 1 << " 900 900 900 900 900 900 900 900 0 0\ncpu\nintr 1\n";
+  EXPECT_DOUBLE_EQ(busy_seconds(root.path()).value(),
+                   (1 + 2 + 3 + 4 + 5 + 6) / static_cast<double>(sysconf(_SC_CLK_TCK)));
+  EXPECT_GT(busy_seconds().value(), 0);
+  ASSERT_EQ(sched_setaffinity(getpid(), sizeof before, &before), 0);
 }
 
 }  // namespace

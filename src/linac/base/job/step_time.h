@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -36,7 +37,7 @@ struct NetworkTime {
 struct StepTime {
   static constexpr const char* kName = "StepTime";
   int64_t steps = 0;
-  double wall_s = 0, input_s = 0;
+  double wall_s = 0, squares_s2 = 0, input_s = 0;
   std::vector<NetworkTime> networks;
 
   template <class V>
@@ -44,6 +45,8 @@ struct StepTime {
     v({"steps", "", "so many", Need::kNeeded}, &StepTime::steps);
     v({"wall_s", "s", "from their begin to when they counted; what is in no part is between the parts", Need::kNeeded},
       &StepTime::wall_s);
+    v({"squares_s2", "s²", "sum of the squares of their times", Need::kSpare, "unless an older linac wrote it"},
+      &StepTime::squares_s2);
     v({"input_s", "s", "waiting for the next batch", Need::kNeeded}, &StepTime::input_s);
     v({"networks", "", "by network", Need::kNeeded}, &StepTime::networks);
   }
@@ -78,6 +81,7 @@ inline constexpr std::array kNetworkParts{
 inline StepTime& StepTime::add(const StepTime& other, int sign) {
   steps += sign * other.steps;
   wall_s += sign * other.wall_s;
+  squares_s2 += sign * other.squares_s2;
   input_s += sign * other.input_s;
   for (const NetworkTime& theirs : other.networks)
     for (const NetworkPart& part : kNetworkParts) of(theirs.network).*part.seconds += sign * theirs.*part.seconds;
@@ -88,6 +92,14 @@ inline double seconds_of(const StepTime& time, const NetworkPart& part) {
   double sum = 0;
   for (const NetworkTime& network : time.networks) sum += network.*part.seconds;
   return sum;
+}
+
+/// Standard deviation of a step over the mean; 0 for less than two, and where their squares are not told.
+inline double scatter(const StepTime& time) {
+  if (time.steps < 2 || time.wall_s <= 0) return 0;
+  const double count = static_cast<double>(time.steps);
+  const double squares = time.squares_s2 - time.wall_s * time.wall_s / count;
+  return std::sqrt(std::max(0.0, squares) / (count - 1)) * count / time.wall_s;
 }
 
 /// What lies between the parts.

@@ -20,10 +20,10 @@ constexpr double kStepSpread = 0.12, kStartSpread = 0.25, kBetweenSpread = 0.3;
 constexpr double kCrowdingSpread = 0.08;
 // The model of the exchange against measured sums of two to eight hosts, which is further off the more there are
 // (docs/internals/scaling.md), and over links that nobody has described.
-constexpr double kExchangeSpread = 0.25, kUnknownLinkSpread = 0.8;
+constexpr double kExchangeSpread = 0.25, kUnknownLinkSpread = 0.8, kWithinHostSpread = 0.4;
 // Beyond these the measurement says of itself that it is not what a training will be.
-constexpr double kGrows = 1.15, kWaited = 0.1;
-constexpr double kOtherHostStartSpread = 0.5, kMeetingSpread = 0.5;
+constexpr double kGrows = 1.15, kTaken = 0.1;
+constexpr double kOtherHostStartSpread = 0.5, kMeetingSpread = 0.3;
 constexpr double kPreemptionSpread = 0.5;
 // Power of a busy machine against what a book says (CodeCarbon against meters: arXiv:2509.22092).
 constexpr double kPowerSpread = 0.2;
@@ -41,20 +41,37 @@ double largest_of(int count) {
 
 struct Load {
   int replicas = 1, waves = 1;  // of a worker
-  double compute_s = 0;         // of a step
   int side_by_side = 1;         // replicas on a host
+  double processors = 1;        // of a host that work
+  // Of a step: what its waves take, and what the cores' time allows. A quota gives a host pauses, in which a link may
+  // bring what it will.
+  double free_s = 0, bound_s = 0;
+
+  double compute_s() const { return std::max(free_s, bound_s); }
 };
+
+double processors_of(const Measured& measured) {
+  const double wanted = measured.replicas * measured.threads;
+  return measured.device == "cpu" ? std::min(wanted, measured.cores) : measured.replicas;
+}
+
+// Of what was measured, without the pauses of a quota.
+double part_without_pauses(const Measured& measured) {
+  const int threads = measured.replicas * measured.threads;
+  if (measured.cores >= threads || measured.step_cpu_s == 0) return 1;
+  return std::min(1.0, measured.step_cpu_s / threads / measured.step_s());
+}
 
 Load load_of(const Measured& measured, const Place& place, const Candidate& candidate) {
   Load load;
   const auto each = [](int replicas, int of) { return (replicas + of - 1) / of; };
   load.replicas = each(measured.replicas_of_job, candidate.workers());
-  const double wave_s = measured.mean_step_s();
   if (place.devices > 0) {
     const int devices = std::max(1, place.devices / candidate.workers_a_host);
     load.waves = each(load.replicas, devices);
     load.side_by_side = std::min(load.replicas, devices) * candidate.workers_a_host;
-    load.compute_s = load.waves * wave_s * place.slower.middle;
+    load.processors = load.side_by_side;
+    load.free_s = place.slower.middle * (load.waves * measured.wave_s + measured.fixed_s);
     return load;
   }
   const int cores_of_a_worker = std::max(1, static_cast<int>(place.cores / candidate.workers_a_host));
@@ -62,7 +79,9 @@ Load load_of(const Measured& measured, const Place& place, const Candidate& cand
   load.waves = each(load.replicas, at_once);
   load.side_by_side = at_once * candidate.workers_a_host;
   const double cpu_s = each(measured.replicas_of_job, candidate.hosts) * measured.step_cpu_s / measured.replicas;
-  load.compute_s = place.slower.middle * std::max(load.waves * wave_s, cpu_s / place.cores);
+  load.processors = std::min(static_cast<double>(load.side_by_side * measured.threads), place.cores);
+  load.free_s = place.slower.middle * part_without_pauses(measured) * (load.waves * measured.wave_s + measured.fixed_s);
+  load.bound_s = place.slower.middle * cpu_s / place.cores;
   return load;
 }
 
@@ -70,68 +89,118 @@ Estimate widened(Estimate estimate, const Experience::Part& part) {
   return {estimate.middle * part.bias, estimate.spread * part.widened};
 }
 
-void forecast_step(const Measured& measured, const Place& place, const Load& load, const Experience& experience,
-                   Forecast& found) {
-  const Candidate& candidate = found.candidate;
-  const double jitter = measured.jitter();
-  const double of_mean = jitter / std::sqrt(static_cast<double>(measured.step_s.size()));
+// Two workers of a host were measured. Of what their exchange takes a part keeps the host's cores busy: n workers send
+// n (n - 1) parts, and each 2 (n - 1) / n of what one of two does. The rest they wait.
+struct WithinHost {
+  double wait_s = 0, cpu_s = 0;  // a step; of both workers
+
+  double free_s(int workers) const { return wait_s + cpu_s * (workers - 1) / workers; }
+  double bound_s(int workers, double cores) const { return cpu_s * (workers - 1) / cores; }
+};
+
+std::optional<WithinHost> within_host(const Measured& measured) {
+  if (!measured.pair_s || measured.step_cpu_s == 0) return std::nullopt;
+  Measured of_two = measured;
+  of_two.replicas_of_job = 2;
+  Place there;
+  there.cores = measured.cores;
+  const Load alone = load_of(of_two, there, {.workers_a_host = 2});
+  WithinHost found;
+  found.cpu_s = std::max(0.0, measured.pair_cpu_s - 2 * measured.step_cpu_s / measured.replicas);
+  found.wait_s = std::max(
+      0.0, *measured.pair_s - std::max(alone.free_s + found.free_s(2), alone.bound_s + found.bound_s(2, there.cores)));
+  return found;
+}
+
+// Widened by what the measurement doubts of itself, which is said.
+double compute_spread(const Measured& measured, const Place& place, const Load& load,
+                      std::vector<std::string>& remarks) {
+  const double of_mean = measured.scatter / std::sqrt(static_cast<double>(measured.steps_seen));
   double spread = joined(joined(kStepSpread, of_mean), place.slower.spread);
-  if (const double growth = measured.growth(); growth > kGrows) {
-    spread = joined(spread, std::log(growth));
-    found.remarks.push_back(
+  if (measured.growth > kGrows) {
+    spread = joined(spread, std::log(measured.growth));
+    remarks.push_back(
         fmt::format("its steps took {:.0f} % longer at the end of the measurement than at its begin: "
                     "a longer one tells more (--probe-seconds)",
-                    100 * (growth - 1)));
+                    100 * (measured.growth - 1)));
   }
-  if (measured.waited > kWaited) {
-    spread = joined(spread, measured.waited);
-    found.remarks.push_back(
-        fmt::format("its threads waited for a processor for {:.0f} % of the time when it was measured: "
-                    "other work ran beside it, and alone it is sooner",
-                    100 * measured.waited));
+  if (measured.taken > kTaken) {
+    spread = joined(spread, measured.taken);
+    remarks.push_back(
+        fmt::format("other work had {:.0f} % of its processors' time when it was measured: alone it is sooner",
+                    100 * measured.taken));
   }
   if (load.side_by_side > measured.replicas)
     spread = joined(spread, kCrowdingSpread * std::log2(static_cast<double>(load.side_by_side) / measured.replicas));
-  const double compute_s = load.compute_s;
-  found.compute = {compute_s, spread};
-  const int workers = candidate.workers();
-  // What was measured waited for the slowest of those that were side by side there.
-  const double waits = largest_of(load.side_by_side * candidate.hosts) - largest_of(measured.replicas);
-  found.waiting = {compute_s * jitter * std::max(0.0, waits) / std::sqrt(static_cast<double>(load.waves)), 0.5};
-  if (workers > 1) {
-    Step step{.compute_s = compute_s, .replicas = load.replicas, .updates = measured.updates};
-    const double scale = compute_s / (load.waves * measured.mean_step_s());
-    for (Update& update : step.updates) {
-      update.beside_s *= scale * load.waves;
-      for (Bucket& bucket : update.buckets) bucket.left_s *= scale;
-    }
-    const bool within = candidate.hosts == 1;
-    found.exchange = {predict(step, workers, within ? kWithinHost : place.link).exposed_s,
-                      within || place.link_known ? kExchangeSpread * (1 + std::log2(workers) / 2) : kUnknownLinkSpread};
-    if (!within && !place.link_known)
-      found.remarks.push_back("its link is not known: 10gbit:50us is supposed; set plan.link of the site");
+  return spread;
+}
+
+void forecast_exchange(const Measured& measured, const Place& place, const Load& load, Forecast& found) {
+  const int workers = found.candidate.workers();
+  const bool within = found.candidate.hosts == 1;
+  const auto pair = within && place.devices == 0 ? within_host(measured) : std::nullopt;
+  if (pair) {
+    const double slower = place.slower.middle;
+    const double step_s = std::max(load.free_s + slower * pair->free_s(workers),
+                                   load.bound_s + slower * pair->bound_s(workers, place.cores));
+    found.exchange = {step_s - load.compute_s(), kWithinHostSpread};
+    return;
   }
+  Step step{.compute_s = load.free_s, .replicas = load.replicas, .updates = measured.updates};
+  const double scale = load.free_s / (load.waves * measured.step_s());
+  for (Update& update : step.updates) {
+    update.beside_s *= scale * load.waves;
+    for (Bucket& bucket : update.buckets) bucket.left_s *= scale;
+  }
+  const bool known = within || place.link_known;
+  const double exposed_s = predict(step, workers, within ? kWithinHost : place.link).exposed_s;
+  const double pauses_s = within ? 0 : std::max(0.0, load.bound_s - load.free_s);
+  found.exchange = {std::max(0.0, exposed_s - pauses_s),
+                    known ? kExchangeSpread * (1 + std::log2(workers) / 2) : kUnknownLinkSpread};
+  if (pauses_s > 0 && exposed_s > pauses_s) found.waiting = {0, 0};  // the quota does not hold it
+  if (!known) found.remarks.push_back("its link is not known: 10gbit:50us is supposed; set plan.link of the site");
+}
+
+void forecast_step(const Measured& measured, const Place& place, const Load& load, const Experience& experience,
+                   Forecast& found) {
+  found.compute = {load.compute_s(), compute_spread(measured, place, load, found.remarks)};
+  // What was measured waited for the slowest of those that were side by side there.
+  const double waits =
+      std::max(0.0, largest_of(load.side_by_side * found.candidate.hosts) - largest_of(measured.replicas));
+  found.waiting = {load.compute_s() * measured.scatter * waits / std::sqrt(static_cast<double>(load.waves)), 0.5};
+  if (found.candidate.workers() > 1) forecast_exchange(measured, place, load, found);
   const Estimate parts[] = {found.compute, found.waiting, found.exchange};
   found.step = widened(sum(parts), experience.step);
 }
 
-void forecast_time(const Measured& measured, const Goal& goal, const Place& place, const Experience& experience,
-                   Forecast& found) {
-  double start_s = 0;
-  for (const double one : measured.start_s) start_s += one / static_cast<double>(measured.start_s.size());
+// Workers of one host start on its cores: each beyond the two that were measured to meet takes its part of them.
+double start_of(const Measured& measured, const Place& place, const Candidate& candidate) {
+  const double one_s = place.here ? measured.start_s.back() : measured.start_s.front();
+  if (candidate.workers() == 1) return one_s;
+  const double measured_a_core = 2 / std::max(1.0, measured.cores),
+               a_core = candidate.workers_a_host / std::max(1.0, place.cores);
+  return std::max(one_s, measured.start_of_several_s.value_or(one_s) + one_s * (a_core - measured_a_core));
+}
+
+void forecast_time(const Measured& measured, const Goal& goal, const Place& place, const Load& load,
+                   const Experience& experience, Forecast& found) {
   const bool meet = found.candidate.workers() > 1;
-  if (meet && measured.start_of_several_s) start_s = std::max(start_s, *measured.start_of_several_s);
-  const double start_spread = joined(place.here ? kStartSpread : kOtherHostStartSpread,
-                                     meet && !measured.start_of_several_s ? kMeetingSpread : 0);
+  const double start_s = start_of(measured, place, found.candidate);
+  const bool as_measured = !meet || (measured.start_of_several_s && found.candidate.hosts == 1);
+  const double start_spread =
+      joined(place.here ? kStartSpread : kOtherHostStartSpread, as_measured ? 0 : kMeetingSpread);
   found.queue = place.queue;
   found.start = widened({start_s, start_spread}, experience.start);
   const double boundaries = static_cast<double>(measured.epochs - 1);
   const double of_job = goal.steps.middle / static_cast<double>(measured.steps);
-  const double between = measured.between_s ? *measured.between_s : measured.tests ? measured.mean_step_s() : 0;
-  const double end = measured.end_s.value_or(between + measured.checkpoint_s);
-  found.between = {place.slower.middle * (boundaries * of_job * between + end),
-                   joined(measured.between_s ? kBetweenSpread : 1, place.slower.spread)};
-  if (!measured.between_s && measured.tests)
+  // Of a test that nobody has measured, a step's time is supposed. All replicas share it.
+  const double share = processors_of(measured) / (load.processors * found.candidate.hosts);
+  const double test = measured.test_s.value_or(measured.tests ? measured.step_s() : 0) * share;
+  const double between = measured.between_s.value_or(measured.checkpoint_s);
+  found.between = {
+      place.slower.middle * (boundaries * of_job * (between + test) + measured.end_s.value_or(between) + test),
+      joined(measured.test_s ? kBetweenSpread : 1, place.slower.spread)};
+  if (!measured.test_s && measured.tests)
     found.remarks.push_back("the test at an epoch's end took too long to be measured; a step's time is supposed");
   const Estimate steps = product(goal.steps, found.step);
   const Estimate undisturbed[] = {found.start, steps, found.between};
@@ -208,7 +277,7 @@ Forecast forecast(const Measured& measured, const Goal& goal, const Place& place
   found.remarks = place.remarks;
   const Load load = load_of(measured, place, candidate);
   forecast_step(measured, place, load, experience, found);
-  forecast_time(measured, goal, place, experience, found);
+  forecast_time(measured, goal, place, load, experience, found);
   found.memory_gib = measured.memory_gib * candidate.workers_a_host;
   forecast_worth(place, wishes, found);
   return found;

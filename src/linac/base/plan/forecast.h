@@ -2,14 +2,14 @@
 // What a training takes on other machines and numbers of workers, from what was measured on one: time, money, energy,
 // carbon dioxide and memory, each with an interval and its parts. Pure, thread-safe.
 //
-//   time = queue + start + steps x step + (epochs - 1) x between + end + preemptions
-//   step = computing + waiting for the slowest + exposed exchange
+//   time = queue + start + steps x step + epochs x (test + between) + end + preemptions
+//   step = waves x computing + what a step takes beside it + waiting for the slowest + exposed exchange
 //
 // A worker of W carries ceil(R / W) of the job's R replicas, and computes them in waves of as many as its cores hold. A
 // wave takes what it took where it was measured, times how much slower the place is; but a host gives no more than its
-// cores' CPU seconds a second, however many workers it has. All wait for the slowest: where n replicas compute side by
-// side and a step scatters by s, for the largest of n normal deviates, of which the measured ones have already waited
-// for theirs. The exchange is that of scaling.h.
+// cores' CPU seconds a second, however many workers it has. A test is shared by all that compute side by side. All wait
+// for the slowest: where n replicas compute side by side and a step scatters by s, for the largest of n normal
+// deviates, of which the measured ones have already waited for theirs. The exchange is that of scaling.h.
 //
 // The parts err apart, so each has a spread of its own (the constants in forecast.cpp, with where they come from), and
 // those that planned and actual figures of past runs say take their place (Experience).

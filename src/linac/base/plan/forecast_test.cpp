@@ -16,9 +16,11 @@ Measured measured() {
   found.replicas_of_job = 8;
   found.start_s = {2};
   found.start_of_several_s = 3;
-  found.step_s = {0.1, 0.1, 0.1};
+  found.wave_s = 0.1;
+  found.steps_seen = 3;
   found.step_cpu_s = 0.2;
-  found.between_s = 1;
+  found.test_s = 0.75;
+  found.between_s = 0.25;
   found.end_s = 4;
   found.checkpoint_s = 0.5;
   found.memory_gib = 3;
@@ -48,8 +50,77 @@ TEST(Forecast, TimeIsStartStepsAndWhatIsBetween) {
   const Forecast found = of({}, place());
   EXPECT_NEAR(found.compute.middle, 4 * 0.1, 1e-12);  // eight replicas in waves of two
   EXPECT_EQ(found.exchange.middle, 0);
-  EXPECT_NEAR(found.seconds.middle, 2 + 100 * 0.4 + 9 * 1 + 4, 1e-9);
+  EXPECT_NEAR(found.seconds.middle, 2 + 100 * 0.4 + 9 * (0.25 + 0.75) + 0.75 + 4, 1e-9);
   EXPECT_LT(found.seconds.interval().low, found.seconds.middle);
+}
+
+TEST(Forecast, WhatAStepTakesBesideItsReplicasIsTakenOnce) {
+  Measured updates = measured();
+  updates.fixed_s = 0.05;
+  EXPECT_NEAR(forecast(updates, whole(), place(), {}, {}, {}).compute.middle, 4 * 0.1 + 0.05, 1e-12);
+}
+
+TEST(Forecast, HostsShareTheTest) {
+  Place many = place();
+  many.hosts_max = 4;
+  const Forecast one = of({}, many), four = of({.hosts = 4}, many);
+  EXPECT_NEAR(one.between.middle - four.between.middle, 10 * 0.75 * (1 - 1 / 4.0), 1e-9);
+  // Two workers of a host have the same cores as one.
+  EXPECT_NEAR(of({.workers_a_host = 2}, many).between.middle, one.between.middle, 1e-9);
+  Measured unknown = measured();
+  unknown.test_s = std::nullopt;
+  const Forecast supposed = forecast(unknown, whole(), many, {}, {}, {});
+  EXPECT_NEAR(supposed.between.middle, 9 * (0.25 + 0.1) + 0.1 + 4, 1e-9);
+  EXPECT_NE(supposed.remarks.at(0).find("too long to be measured"), std::string::npos);
+}
+
+TEST(Forecast, TwoWorkersOfAHostTellWhatTheirExchangeTakes) {
+  Measured pair = measured();
+  pair.pair_s = 0.13;      // a wave takes 0.1 of it
+  pair.pair_cpu_s = 0.24;  // the replicas 0.2
+  const auto exchange = [&](int workers) {
+    return forecast(pair, whole(), place(), {.workers_a_host = workers}, {}, {}).exchange.middle;
+  };
+  EXPECT_EQ(exchange(1), 0);
+  EXPECT_NEAR(exchange(2), 0.03, 1e-9);  // each sends and adds for 0.02, and waits for 0.01
+  EXPECT_NEAR(exchange(4), 3 * 0.04 / 2, 1e-9) << "the cores are busy";
+  pair.pair_cpu_s = 0.2;
+  EXPECT_NEAR(exchange(4), 0, 1e-9) << "while one waits the other ones compute";
+  pair.pair_s = 0.09;
+  EXPECT_NEAR(exchange(2), 0, 1e-9);
+}
+
+TEST(Forecast, AQuotasPausesHideTheLink) {
+  // A replica of 0.1 CPU seconds with half a core's time: a step of 0.2 s, half of which it must not work.
+  Measured held = measured();
+  held.cores = 0.5;
+  held.replicas = 1;
+  held.replicas_of_job = 2;
+  held.wave_s = 0.2;
+  held.step_cpu_s = 0.1;
+  held.scatter = 0.5;
+  held.updates = {{.buckets = {{1e6, 0}}, .beside_s = 0}};
+  Place half = place(0.5);
+  half.hosts_max = 2;
+  half.link_known = true;
+  EXPECT_NEAR(forecast(held, {{100, 0}, ""}, half, {}, {}, {}).compute.middle, 2 * 0.2, 1e-9);
+  half.link = parse_link("1gbit:50us");
+  const Forecast fast = forecast(held, {{100, 0}, ""}, half, {.hosts = 2}, {}, {});
+  EXPECT_NEAR(fast.compute.middle, 0.2, 1e-9);
+  EXPECT_EQ(fast.exchange.middle, 0);
+  EXPECT_GT(fast.waiting.middle, 0);
+  half.link = parse_link("50mbit:50us");
+  const Forecast slow = forecast(held, {{100, 0}, ""}, half, {.hosts = 2}, {}, {});
+  const double link_s = predict({.compute_s = 0.1, .updates = held.updates}, 2, half.link).exposed_s;
+  EXPECT_NEAR(slow.step.middle, 0.1 + link_s, 1e-3);
+  EXPECT_EQ(slow.waiting.middle, 0) << "the quota does not hold it";
+}
+
+TEST(Forecast, WorkersOfAHostStartOnItsCores) {
+  EXPECT_EQ(of({.workers_a_host = 2}, place()).start.middle, 3);
+  EXPECT_EQ(of({.workers_a_host = 4}, place()).start.middle, 3 + 2 * (4 / 2.0 - 2 / 2.0));
+  EXPECT_EQ(of({.hosts = 2}, place()).start.middle, 3 + 2 * (1 / 2.0 - 2 / 2.0)) << "each has cores of its own";
+  EXPECT_EQ(of({.hosts = 2}, place(100)).start.middle, 2) << "never sooner than one worker on its own";
 }
 
 TEST(Forecast, AHostGivesNoMoreThanItsCores) {
@@ -76,7 +147,7 @@ TEST(Forecast, WorkersShareTheGpusOfAHost) {
 
 TEST(Forecast, WaitsForTheSlowestAndForTheLink) {
   Measured scatters = measured();
-  scatters.step_s = {0.09, 0.1, 0.11};
+  scatters.scatter = 0.1;
   Place many = place();
   many.hosts_max = 4;
   const Candidate four{.hosts = 4};
@@ -97,13 +168,12 @@ TEST(Forecast, WaitsForTheSlowestAndForTheLink) {
 TEST(Forecast, AMeasurementThatDoubtsItselfIsWide) {
   const double calm = of({}, place()).compute.spread;
   Measured noisy = measured();
-  noisy.waited = 0.3;
+  noisy.taken = 0.3;
   const Forecast beside = forecast(noisy, whole(), place(), {}, {}, {});
   EXPECT_GT(beside.compute.spread, calm + 0.2);
-  EXPECT_NE(beside.remarks.at(0).find("waited for a processor for 30 %"), std::string::npos);
+  EXPECT_NE(beside.remarks.at(0).find("other work had 30 %"), std::string::npos);
   Measured grows = measured();
-  grows.step_s.clear();
-  for (int i = 0; i < 30; ++i) grows.step_s.push_back(0.1 + 0.002 * i);
+  grows.growth = 1.5;
   const Forecast longer = forecast(grows, whole(), place(), {}, {}, {});
   EXPECT_GT(longer.compute.spread, calm + 0.2);
   EXPECT_NE(longer.remarks.at(0).find("longer at the end"), std::string::npos);

@@ -2,21 +2,18 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <numeric>
 
 #include "linac/base/base/error.h"
 #include "linac/base/base/json_depth.h"
-#include "linac/base/base/median.h"
 
 namespace linac::plan {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr const char* kFormat = "linac measured 1";
+constexpr const char* kFormat = "linac measured 2";
 
 // Members by name, read and written by one list.
 class Reader {
@@ -111,9 +108,16 @@ void members(Visitor&& visit, Value& value) {
   visit("flop", value.flop);
   visit("start_s", value.start_s);
   visit("start_of_several_s", value.start_of_several_s);
-  visit("step_s", value.step_s);
+  visit("pair_s", value.pair_s);
+  visit("pair_cpu_s", value.pair_cpu_s);
+  visit("wave_s", value.wave_s);
+  visit("fixed_s", value.fixed_s);
+  visit("scatter", value.scatter);
+  visit("growth", value.growth);
+  visit("steps_seen", value.steps_seen);
   visit("step_cpu_s", value.step_cpu_s);
-  visit("waited", value.waited);
+  visit("taken", value.taken);
+  visit("test_s", value.test_s);
   visit("between_s", value.between_s);
   visit("end_s", value.end_s);
   visit("checkpoint_s", value.checkpoint_s);
@@ -127,25 +131,6 @@ void members(Visitor&& visit, Value& value) {
 }
 
 }  // namespace
-
-double Measured::mean_step_s() const {
-  return std::accumulate(step_s.begin(), step_s.end(), 0.0) / static_cast<double>(step_s.size());
-}
-
-double Measured::jitter() const {
-  const double mean = mean_step_s();
-  double squares = 0;
-  for (const double step : step_s) squares += std::pow(step - mean, 2);
-  return step_s.size() < 2 ? 0 : std::sqrt(squares / static_cast<double>(step_s.size() - 1)) / mean;
-}
-
-double Measured::growth() const {
-  constexpr size_t kFewest = 12;
-  if (step_s.size() < kFewest) return 1;
-  const size_t third = step_s.size() / 3;
-  const auto size = static_cast<std::ptrdiff_t>(third);
-  return median({step_s.end() - size, step_s.end()}) / median({step_s.begin(), step_s.begin() + size});
-}
 
 std::string to_text(const Measured& measured) {
   Writer writer;
@@ -167,7 +152,7 @@ Measured read_measured(const std::string& text, const std::string& where) {
   const auto need = [&](bool holds, const char* what) {
     if (!holds) throw user_error(fmt::format("[plan] {}: {}; measure again", where, what));
   };
-  need(!measured.step_s.empty() && measured.mean_step_s() > 0, "no step was measured");
+  need(measured.steps_seen > 0 && measured.wave_s > 0, "no step was measured");
   need(!measured.start_s.empty(), "no start was measured");
   need(measured.cores > 0 && measured.threads > 0 && measured.replicas > 0 && measured.replicas_of_job > 0,
        "cores, threads and replicas are from 1 on");

@@ -19,21 +19,28 @@ struct Measured {
   std::string machine;  // of the price book; empty: it is not known which
   std::string when;     // UTC
   std::string device;   // "cpu", "cuda"
-  double cores = 1;     // that a worker could use
+  double cores = 1;     // that a worker could use; a quota is a number with a fraction
   int threads = 1;      // of a replica
   int replicas = 1;     // of the worker that was measured, all side by side
   double flop = 0;      // of a step of one replica, about; 0: not known
 
-  std::vector<double> start_s;               // of each start, from the command to the first step's begin
-  std::optional<double> start_of_several_s;  // likewise of two workers, which have to meet
-  std::vector<double> step_s;                // by the clock, without those that follow a start
+  std::vector<double> start_s;               // from the command to the first step; the first start packs the data
+  std::optional<double> start_of_several_s;  // of two workers of the host, which have to meet
+  std::optional<double> pair_s;              // a step of these two, each with a replica
+  double pair_cpu_s = 0;                     // of both, a step
+  double wave_s = 0;                         // of a step: its replicas are computed, all side by side
+  double fixed_s = 0;                        // beside it, whatever their number: input, update, the record
+  double scatter = 0;                        // standard deviation of a step, over the mean
+  double growth = 1;                         // how much longer the last steps took than the first, at the median
+  int64_t steps_seen = 0;                    // of which these are
   double step_cpu_s = 0;                     // of one step, all its threads
-  double waited = 0;                         // for a processor, as a part of the time: other work ran beside it
-  std::optional<double> between_s;  // from an epoch's last step to the next one's first: test, checkpoint, pictures
-  std::optional<double> end_s;      // from the last step to the end of the process
-  double checkpoint_s = 0;          // in which a checkpoint halts the training
-  double memory_gib = 0;            // of the worker, the most
-  std::optional<double> watts;      // of the host's processors and GPUs meanwhile, where all tell (base/energy)
+  double taken = 0;                          // of its processors' time by other work, from 0 to 1
+  std::optional<double> test_s;              // of one test, which its replicas share; 0 where the job has none
+  std::optional<double> between_s;           // beside it, from an epoch's last step to the next one's first
+  std::optional<double> end_s;               // beside the last test, from the last step to the end of the process
+  double checkpoint_s = 0;                   // in which a checkpoint halts the training
+  double memory_gib = 0;                     // of the worker, the most
+  std::optional<double> watts;  // of the host's processors and GPUs meanwhile, where all tell (base/energy)
 
   std::vector<Update> updates;  // of a step
 
@@ -41,11 +48,7 @@ struct Measured {
   int replicas_of_job = 1;
   bool tests = false;
 
-  double mean_step_s() const;
-  /// Standard deviation of a step over their mean.
-  double jitter() const;
-  /// How much longer the last third of the steps took than the first, at the median; 1 for less than twelve.
-  double growth() const;
+  double step_s() const { return wave_s + fixed_s; }
 };
 
 std::string to_text(const Measured& measured);

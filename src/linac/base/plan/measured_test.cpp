@@ -14,7 +14,9 @@ Measured example() {
   measured.job = "a";
   measured.work = "00ff";
   measured.start_s = {0.5};
-  measured.step_s = {0.1, 0.12, 0.11};
+  measured.wave_s = 0.12;
+  measured.fixed_s = 0.01;
+  measured.steps_seen = 3;
   measured.between_s = 0.2;
   measured.watts = 212.5;
   measured.updates = {{.buckets = {{1e6, 0.01}, {2e6, 0}}, .beside_s = 0.5}};
@@ -31,8 +33,7 @@ TEST(Measured, ReadsWhatItWrites) {
   EXPECT_EQ(again.watts, 212.5);
   ASSERT_EQ(again.updates.size(), 1u);
   EXPECT_EQ(again.updates[0].buckets[1].bytes, 2e6);
-  EXPECT_NEAR(again.mean_step_s(), 0.11, 1e-12);
-  EXPECT_NEAR(again.jitter(), 0.01 / 0.11, 1e-12);
+  EXPECT_DOUBLE_EQ(again.step_s(), 0.13);
 }
 
 TEST(Measured, RefusesWhatIsNone) {
@@ -46,13 +47,14 @@ TEST(Measured, RefusesWhatIsNone) {
       {"", "no measurement"},
       {"[[[[[[[[[[[[[[[[[[[[", "no measurement"},
       {"{}", "no measurement"},
-      {with("linac measured 1", "linac measured 2"), "no measurement"},
+      {with("linac measured 2", "linac measured 1"), "no measurement"},
       {with("\"steps\": 100", "\"steps\": -1"), "'steps' is no number from 0 on"},
       {with("\"steps\": 100", "\"steps\": 0"), "the training has no step"},
       {with("\"steps\": 100", "\"steps\": \"many\""), "'steps' is of another kind"},
       {with("\"cores\": 1.0", "\"cores\": 0"), "cores, threads and replicas"},
       {with("0.12", "1e999"), "no measurement"},
-      {with("0.12", "-0.12"), "'step_s' is no number"},
+      {with("0.12", "-0.12"), "'wave_s' is no number"},
+      {with("0.12", "0"), "no step was measured"},
       {with("\"start_s\"", "\"begin_s\""), "'start_s' is missing"},
       {with("212.5", "-212.5"), "'watts' is no number from 0 on"},
       {with("\"bytes\": 2000000.0", "\"bytes\": null"), "updates: 'bytes' is of another kind"}};

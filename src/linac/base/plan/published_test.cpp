@@ -65,8 +65,9 @@ struct Training {
 /// The planner's, in seconds. `step_s`: of a worker on its own, on average.
 double planned_s(const Training& training, double step_s) {
   Measured measured;
-  const double apart = training.jitter / std::sqrt(2);  // two steps that scatter so
-  measured.step_s = {step_s * (1 - apart), step_s * (1 + apart)};
+  measured.wave_s = step_s;
+  measured.scatter = training.jitter;
+  measured.steps_seen = 2;
   measured.start_s = {0};
   measured.end_s = training.lead_steps * step_s;
   measured.updates = training.updates;

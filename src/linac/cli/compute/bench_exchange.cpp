@@ -10,12 +10,12 @@
 #include <vector>
 
 #include "linac/base/base/error.h"
+#include "linac/base/plan/scaling.h"
 #include "linac/cli/compute/bench_measure.h"
 #include "linac/train/comm/c10d/c10d_store.h"
 #include "linac/train/comm/group.h"
 #include "linac/train/comm/meeting/rendezvous.h"
 #include "linac/train/comm/replica_sum.h"
-#include "linac/base/plan/scaling.h"
 
 namespace linac::cli {
 namespace {

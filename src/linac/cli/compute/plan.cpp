@@ -67,7 +67,7 @@ constexpr const char* kProbed = "a short training";
 // What a run does not tell, and what follows from the job, whose epochs may be others than those of the measured one.
 void complete(const PlanOptions& options, plan::Measured& measured, std::vector<std::string>& remarks) {
   try {
-    const JobOutline outline = outline_of(options.job, options.overrides, measured.replicas, measured.mean_step_s());
+    const JobOutline outline = outline_of(options.job, options.overrides, measured.replicas, measured.step_s());
     measured.updates = outline.updates;
     measured.flop = outline.flop;
     measured.steps = outline.steps;
@@ -129,8 +129,8 @@ std::vector<std::pair<std::string, std::string>> facts_of(const PlanOptions& opt
           {"measured", fmt::format("by {}, on {}", how, measured.host)},
           {"of it", fmt::format("{} steps of {:.4g} s (they scatter by {:.1f} %), start {:.3g} s, {} replicas side by "
                                 "side with {} threads on {:g} cores",
-                                measured.step_s.size(), measured.mean_step_s(), 100 * measured.jitter(),
-                                measured.start_s.back(), measured.replicas, measured.threads, measured.cores)}};
+                                measured.steps_seen, measured.step_s(), 100 * measured.scatter, measured.start_s.back(),
+                                measured.replicas, measured.threads, measured.cores)}};
 }
 
 void run_plan(PlanOptions options) {
@@ -147,7 +147,7 @@ void run_plan(PlanOptions options) {
   const plan::Measured measured = measurement(options, job, before, how, report.remarks);
   if (!options.probe_only.empty()) {
     write_file_atomically(options.probe_only, plan::to_text(measured));
-    fmt::print("  {}: {} steps of {:.4g} s\n", options.probe_only, measured.step_s.size(), measured.mean_step_s());
+    fmt::print("  {}: {} steps of {:.4g} s\n", options.probe_only, measured.steps_seen, measured.step_s());
     return;
   }
   report.title = "What '" + job.name + "' would take";

@@ -64,7 +64,7 @@ plan::Place here(const plan::Measured& measured, const plan::Book& book, const P
   place.name = "here";
   place.machine = this_host();
   place.here = measured.host == place.machine;
-  place.cores = usable_cores();
+  place.cores = core_time();
   place.memory_gib =
       static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGE_SIZE)) / (1 << 30);
   if (!place.here) {
@@ -146,7 +146,7 @@ plan::Estimate slower_on(const plan::Machine& machine, const plan::Measured& mea
             (there->devices > 0) == (machine.devices > 0) ? 0.35 : kShareOfPeakSpread};
   if (machine.devices == 0) return {1, kSameKindOfCoreSpread};  // a core like any other
   if (measured.flop > 0 && tflops(machine) > 0)
-    return {measured.flop / (kShareOfPeak * 1e12 * tflops(machine)) / measured.mean_step_s(), kShareOfPeakSpread};
+    return {measured.flop / (kShareOfPeak * 1e12 * tflops(machine)) / measured.step_s(), kShareOfPeakSpread};
   return {1, 2};
 }
 

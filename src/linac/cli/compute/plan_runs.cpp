@@ -72,33 +72,38 @@ Error no_measurement(const fs::path& folder, const char* why) {
 plan::Measured measured_by(const FoundRun& run, const report::RunRecord& record) {
   const auto refuse = [&](const char* why) { return no_measurement(run.folder, why); };
   const auto summary = job::read_summary(read_file(run.folder / job::kSummaryFile), run.folder.string());
-  if (!summary || record.starts.empty() || record.starts.back().accounts.empty())
+  if (!summary || !summary->time_by_worker || summary->time_by_worker->empty())
     throw refuse("its workers' times are not told");
-  const report::RunStart& start = record.starts.back();
-  const report::RunActual actual = report::actual_of(record);
-  const auto& accounts = start.accounts.back();
-  if (!actual.step_s || record.epochs < 1) throw refuse("no epoch of it is done");
-  if (accounts.size() != 1) throw refuse("it had several workers");
+  if (record.epochs < 1) throw refuse("no epoch of it is done");
+  if (summary->time_by_worker->size() != 1) throw refuse("it had several workers");
+  const job::WorkerAccount& account = summary->time_by_worker->front();
+  if (!account.steps || account.steps->steps == 0) throw refuse("the times of its steps are not told");
+  const job::StepTime& done = *account.steps;
+  const auto steps = static_cast<double>(done.steps), epochs = static_cast<double>(record.epochs);
+  const auto seconds_in = [&](job::Phase phase) { return account.time_in(phase).wall_s; };
   plan::Measured found;
   found.job = run.job.name;
   found.work = run.work;
   found.when = summary->updated;
   found.device = run.job.train.device;
-  const std::string& host = accounts.front().worker.first;
-  found.host = this_host().starts_with(host) ? this_host() : host;
+  found.host = this_host().starts_with(account.host) ? this_host() : account.host;
   found.cores = static_cast<double>(summary->host ? summary->host->cores : 1);
   found.threads = run.job.train.threads;
   const int side_by_side = std::max<int>(1, static_cast<int>(summary->replicas_side_by_side));
   const int waves = (run.job.train.replicas + side_by_side - 1) / side_by_side;
   found.replicas = side_by_side;
   found.replicas_of_job = run.job.train.replicas;
-  found.step_s = {*actual.step_s / waves};
-  found.start_s = {actual.start_s.value_or(0)};
-  const auto in = [&](job::Phase phase) { return accounts.front().wall[static_cast<size_t>(phase)]; };
-  found.between_s = (in(job::Phase::kTest) + in(job::Phase::kCheckpoint) + in(job::Phase::kReport)) /
-                    static_cast<double>(record.epochs);
-  found.end_s = found.between_s;
-  found.checkpoint_s = in(job::Phase::kCheckpoint) / static_cast<double>(record.epochs);
+  found.wave_s = seconds_in(job::Phase::kCompute) / steps / waves;
+  found.fixed_s = std::max(0.0, done.wall_s / steps - waves * found.wave_s);
+  found.scatter = job::scatter(done);
+  found.steps_seen = done.steps;
+  double cpu_s = 0;
+  for (const job::Phase phase : job::kStepPhases) cpu_s += account.time_in(phase).cpu_s;
+  found.step_cpu_s = cpu_s / steps / waves;
+  found.start_s = {report::actual_of(record).start_s.value_or(0)};
+  found.test_s = seconds_in(job::Phase::kTest) / epochs;
+  found.between_s = (seconds_in(job::Phase::kCheckpoint) + seconds_in(job::Phase::kReport)) / epochs;
+  found.checkpoint_s = seconds_in(job::Phase::kCheckpoint) / epochs;
   found.tests = run.job.data.tests();
   return found;
 }

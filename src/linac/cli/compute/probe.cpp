@@ -9,6 +9,7 @@
 #include <fstream>
 #include <numeric>
 #include <optional>
+#include <span>
 #include <thread>
 
 #include "linac/base/base/cores.h"
@@ -21,6 +22,7 @@
 #include "linac/base/base/temporary_folder.h"
 #include "linac/base/energy/energy_meter.h"
 #include "linac/base/job/branch.h"
+#include "linac/base/job/step_time.h"
 #include "linac/cli/compute/job_file.h"
 #include "linac/cli/compute/scaling_plan.h"
 #include "linac/cli/compute/timed_training.h"
@@ -31,18 +33,22 @@ namespace {
 using Clock = TimedTraining::Clock;
 using Strings = std::vector<std::string>;
 
-constexpr std::chrono::milliseconds kLook{2};
+// A look takes a processor from what is measured: before the first step they are for the start, then for the steps.
+constexpr std::chrono::milliseconds kLookForStart{2}, kLook{20};
 constexpr size_t kStepsAtLeast = 4, kStepsEnough = 1000;
 constexpr double kMeterEvery_s = 1;
 constexpr int kGpusMost = 16;  // of a host
 // The short trainings come to their end by themselves, unless they take more than this part of the time, or seconds.
 constexpr double kShareOfShort = 0.4, kShortAtLeast_s = 20;
+constexpr int kShortEpochs = 4;
+constexpr double kShortEpoch_s = 0.25, kPair_s = 0.8;
+constexpr double kShareOfSteps = 0.7;  // of the time; the short epochs follow
 
 double seconds_between(Clock::time_point from, Clock::time_point to) {
   return std::chrono::duration<double>(to - from).count();
 }
 
-// Steps of one epoch, one after the other. The first of a start makes what the others find made.
+// From one step of an epoch to the next. The first of a start makes what the others find made.
 std::vector<double> steps_within_epochs(const TimedTraining& training) {
   std::vector<double> seconds;
   const auto& steps = training.steps();
@@ -50,6 +56,30 @@ std::vector<double> steps_within_epochs(const TimedTraining& training) {
     if (steps[i].epoch == steps[i - 1].epoch) seconds.push_back(seconds_between(steps[i - 1].time, steps[i].time));
   }
   return seconds;
+}
+
+double mean(std::span<const double> values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+double step_cpu_s(const job::WorkerAccount& account) {
+  if (!account.steps || account.steps->steps == 0) return 0;
+  double seconds = 0;
+  for (const job::Phase phase : job::kStepPhases) seconds += account.time_in(phase).cpu_s;
+  return seconds / static_cast<double>(account.steps->steps);
+}
+
+// How much longer the last steps took than the first; 1 for few. Several may have been seen at one look, so it is the
+// median of parts.
+double growth(std::span<const double> steps) {
+  constexpr size_t kParts = 12, kThird = kParts / 3;
+  const size_t size = steps.size() / kParts;
+  if (size == 0) return 1;
+  std::vector<double> parts;
+  for (size_t part = 0; part < kParts; ++part) parts.push_back(mean(steps.subspan(part * size, size)));
+  const double first = median({parts.begin(), parts.begin() + kThird}),
+               last = median({parts.end() - kThird, parts.end()});
+  return first > 0 && last > 0 ? last / first : 1;
 }
 
 class Probe {
@@ -70,21 +100,21 @@ class Probe {
     found.host = this_host();
     found.when = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
     found.device = whole.train.device;
-    found.cores = usable_cores();
+    found.cores = core_time();
     found.threads = whole.train.threads;
     found.replicas =
         whole.train.device == "cpu" ? std::clamp(usable_cores() / whole.train.threads, 1, whole.train.replicas) : 1;
     found.replicas_of_job = whole.train.replicas;
     found.tests = whole.data.tests();
-    short_epochs(found);
-    if (whole.train.replicas > 1) pair(found);
     many_steps(found);
-    bar_.finish("");
-    const JobOutline outline = outline_of(job_, overrides_, found.replicas, median(found.step_s));
+    if (whole.train.replicas > 1) pair(found);
+    const JobOutline outline = outline_of(job_, overrides_, found.replicas, found.step_s());
     found.updates = outline.updates;
     found.flop = outline.flop;
     found.steps = outline.steps;
     found.epochs = outline.epochs;
+    short_epochs(found);
+    bar_.finish("");
     return found;
   }
 
@@ -107,7 +137,7 @@ class Probe {
       bar_.update(std::min(static_cast<int64_t>(passed), static_cast<int64_t>(seconds_)),
                   training.steps().empty() ? "it starts" : fmt::format("{} steps", training.steps().size()));
       if (enough(passed)) training.stop();
-      std::this_thread::sleep_for(kLook);
+      std::this_thread::sleep_for(training.steps().empty() ? kLookForStart : kLook);
     }
   }
 
@@ -120,35 +150,57 @@ class Probe {
     found.memory_gib = std::max(found.memory_gib, training.memory_gib());
   }
 
+  void take_steps(const TimedTraining& training, plan::Measured& found, const std::vector<double>& within) {
+    const job::WorkerAccount account = training.times().front();
+    if (!account.steps || account.steps->steps == 0) throw environment_error(nothing_measured());
+    const auto steps = static_cast<double>(account.steps->steps);
+    const double step_s = mean(within);
+    found.wave_s = std::min(step_s, account.time_in(job::Phase::kCompute).wall_s / steps);
+    found.fixed_s = step_s - found.wave_s;
+    found.scatter = job::scatter(*account.steps);
+    found.growth = growth(within);
+    found.steps_seen = static_cast<int64_t>(within.size());
+    found.step_cpu_s = step_cpu_s(account);
+    found.checkpoint_s = account.time_in(job::Phase::kCheckpoint).wall_s;
+  }
+
+  // An epoch is as long as the job's, or long enough that the next checkpoint does not wait for the one before it.
   void short_epochs(plan::Measured& found) {
-    TimedTraining training = start("epochs", 1, found.replicas, {"train.steps_per_epoch=2", "train.epochs=4"});
+    const auto steps_of_job = static_cast<double>(std::max<int64_t>(2, found.steps / found.epochs));
+    const double steps_an_epoch = std::clamp(std::ceil(kShortEpoch_s / found.step_s()), 2.0, steps_of_job);
+    TimedTraining training = start(
+        "epochs", 1, found.replicas,
+        {fmt::format("train.steps_per_epoch={:.0f}", steps_an_epoch), fmt::format("train.epochs={}", kShortEpochs)});
     bool cut = false;
     follow(training, [&](double) { return cut = cut || takes_long(training); });
     const auto& steps = training.steps();
     if (steps.empty()) throw environment_error(nothing_measured());
     const std::vector<double> within = steps_within_epochs(training);
-    const double step_s = within.empty() ? 0 : median(within);
-    take_start(training, found, step_s);
-    std::vector<double> between;
-    for (size_t i = 1; i < steps.size(); ++i) {
-      if (steps[i].epoch != steps[i - 1].epoch)
-        between.push_back(std::max(0.0, seconds_between(steps[i - 1].time, steps[i].time) - step_s));
-    }
-    if (!between.empty()) found.between_s = median(between);
-    if (!cut) found.end_s = seconds_between(steps.back().time, training.ended());
-    found.step_s = within;
+    take_start(training, found, within.empty() ? 0 : mean(within));
+    if (training.epochs() == 0) return;
+    const job::WorkerAccount account = training.times().front();
+    const auto in_an_epoch = [&, epochs = static_cast<double>(training.epochs())](job::Phase phase) {
+      return account.time_in(phase).wall_s / epochs;
+    };
+    found.test_s = in_an_epoch(job::Phase::kTest);
+    found.between_s = in_an_epoch(job::Phase::kCheckpoint) + in_an_epoch(job::Phase::kReport);
+    if (!cut) found.end_s = std::max(0.0, seconds_between(steps.back().time, training.ended()) - *found.test_s);
   }
 
-  // Two workers: a start in which they have to meet.
+  // Two workers: a start in which they have to meet, and what their exchange takes.
   void pair(plan::Measured& found) {
-    TimedTraining training = start("pair", 2, 2,
-                                   {"train.steps_per_epoch=2", "train.epochs=1", "data.test=[]",
-                                    "data.validation_split=0", "checkpoint.best_by=loss", "validate.every_epochs=0"});
+    const double steps = std::clamp(std::ceil(kPair_s / found.step_s()), 2.0, 100.0);
+    TimedTraining training =
+        start("pair", 2, 2,
+              {fmt::format("train.steps_per_epoch={:.0f}", steps), "train.epochs=1", "data.test=[]",
+               "data.validation_split=0", "checkpoint.best_by=loss", "validate.every_epochs=0"});
     follow(training, [&](double) { return takes_long(training); });
-    const auto& steps = training.steps();
+    const auto& seen = training.steps();
     const std::vector<double> within = steps_within_epochs(training);
     if (within.empty()) return;
-    found.start_of_several_s = std::max(0.0, seconds_between(training.began(), steps.front().time) - within.front());
+    found.pair_s = mean(within);
+    for (const job::WorkerAccount& account : training.times()) found.pair_cpu_s += step_cpu_s(account);
+    found.start_of_several_s = std::max(0.0, seconds_between(training.began(), seen.front().time) - *found.pair_s);
   }
 
   void many_steps(plan::Measured& found) {
@@ -166,20 +218,15 @@ class Probe {
     follow(training, [&](double passed) {
       const size_t done = training.steps().size();
       read(passed);
-      return done > kStepsAtLeast && (passed > seconds_ || done > kStepsEnough);
+      return done > kStepsAtLeast && (passed > kShareOfSteps * seconds_ || done > kStepsEnough);
     });
     const energy::Use use = meter.use();
     if (use.has_processors && (use.has_gpus || gpus.empty()) && use.seconds > 0) found.watts = use.joules / use.seconds;
     const std::vector<double> steps = steps_within_epochs(training);
     if (steps.empty()) throw environment_error(nothing_measured());
-    take_start(training, found, median(steps));
-    found.step_s = steps;
-    const job::WorkerAccount account = training.times().front();
-    double cpu_s = 0;
-    for (const job::Phase phase : job::kStepPhases) cpu_s += account.time_in(phase).cpu_s;
-    found.step_cpu_s = cpu_s / static_cast<double>(training.steps().size());
-    found.waited = training.waited(found.replicas * found.threads);
-    found.checkpoint_s = account.time_in(job::Phase::kCheckpoint).wall_s;
+    take_start(training, found, mean(steps));
+    take_steps(training, found, steps);
+    found.taken = training.taken(found.replicas * found.threads);
   }
 
   std::string nothing_measured() const {

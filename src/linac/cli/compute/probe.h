@@ -8,8 +8,8 @@
 
 namespace linac::cli {
 
-/// Short trainings in a folder that goes away: one of a few short epochs, for start, test and end; the start of two
-/// workers; and one that makes steps. All together take about `seconds`; a step that takes longer is waited for. Shows
+/// Short trainings in a folder that goes away: one that makes steps; the start of two workers; and one of a few short
+/// epochs, for test and end. All together take about `seconds`; a step that takes longer is waited for. Shows
 /// its progress. Environment error with the training's own words if it fails; ends with Error of kPreempted at a
 /// signal.
 plan::Measured probe(const std::string& job, const std::vector<std::string>& overrides, double seconds);

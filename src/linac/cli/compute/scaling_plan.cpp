@@ -29,10 +29,14 @@ double left_share(const graph::Graph& graph, const graph::Layout& layout, size_t
   return whole > 0 ? 2.0 / 3.0 * before / whole : 0;
 }
 
-trained::CompiledJob job_of_a_host(const std::string& file, std::vector<std::string> overrides, int replicas) {
-  overrides.insert(overrides.end(), {fmt::format("train.replicas={}", replicas), "workers=1", "data.test=[]",
-                                     "data.validation_split=0", "checkpoint.best_by=loss"});
+trained::CompiledJob with_replicas(const std::string& file, std::vector<std::string> overrides, int replicas) {
+  overrides.insert(overrides.end(), {fmt::format("train.replicas={}", replicas), "workers=1"});
   return whole_job(file, overrides);
+}
+
+trained::CompiledJob job_of_a_host(const std::string& file, std::vector<std::string> overrides, int replicas) {
+  overrides.insert(overrides.end(), {"data.test=[]", "data.validation_split=0", "checkpoint.best_by=loss"});
+  return with_replicas(file, std::move(overrides), replicas);
 }
 
 // As `linac train` has it of a lone worker.
@@ -81,7 +85,7 @@ plan::Step planned_step(const std::string& file, std::vector<std::string> overri
 
 JobOutline outline_of(const std::string& file, const std::vector<std::string>& overrides, int replicas, double step_s) {
   const job::Job whole = whole_job(file, overrides).job;
-  const OpenJob open(job_of_a_host(file, overrides, replicas));
+  const OpenJob open(with_replicas(file, overrides, replicas));  // what tests it does not train
   JobOutline outline{.updates = updates_of(open, step_s)};
   double forward = 0;
   for (const graph::Graph* graph : open.loop.steps->graphs()) forward += graph::forward_flop(*graph);

@@ -9,8 +9,9 @@
 #include <variant>
 
 #include "linac/base/base/atomic_file.h"
+#include "linac/base/base/cores.h"
 #include "linac/base/base/error.h"
-#include "linac/base/base/thread_facts.h"
+#include "linac/base/base/process_key.h"
 
 namespace linac::cli {
 namespace {
@@ -82,22 +83,29 @@ void TimedTraining::count_steps() {
     seen_ = file.tellg();
     const job::ReadLine read = reader.read(line);
     if (const auto* step = std::get_if<job::StepLine>(&read.line)) steps_.push_back({Clock::now(), step->epoch});
+    if (std::holds_alternative<job::EpochLine>(read.line)) ++epochs_;
   }
 }
 
-double TimedTraining::waited(int threads) const {
-  return waited_s_ / threads / std::chrono::duration<double>(looked_ - began_).count();
+double TimedTraining::taken(int wanted) const {
+  if (!first_ || last_->now_s <= first_->now_s) return 0;
+  const double others_s = last_->busy_s - first_->busy_s - (last_->own_s - first_->own_s);
+  const double others = others_s / (last_->now_s - first_->now_s);
+  return std::clamp((others + wanted - read_cores().allowed) / wanted, 0.0, 1.0);
 }
 
 void TimedTraining::look_at_process() {
   constexpr std::chrono::milliseconds kPause{250};
   if (Clock::now() < looked_ + kPause) return;
   looked_ = Clock::now();
-  int64_t waited_ns = 0;
-  for (const pid_t thread : thread_ids(child_.child.id())) {
-    if (const auto time = processor_time(child_.child.id(), thread)) waited_ns += time->waited;
+  const auto busy_s = busy_seconds();
+  const auto stat = process_stat(child_.child.id());
+  if (busy_s && stat && !stat->ended()) {
+    last_ = {.now_s = std::chrono::duration<double>(looked_.time_since_epoch()).count(),
+             .busy_s = *busy_s,
+             .own_s = static_cast<double>(stat->cpu_ticks) / static_cast<double>(sysconf(_SC_CLK_TCK))};
+    if (!first_) first_ = last_;
   }
-  waited_s_ = std::max(waited_s_, 1e-9 * static_cast<double>(waited_ns));
   std::ifstream status(fmt::format("/proc/{}/status", child_.child.id()));
   constexpr std::string_view kPeak = "VmHWM:";
   for (std::string line; std::getline(status, line);) {

@@ -39,13 +39,15 @@ class TimedTraining {
   /// It writes a checkpoint and ends: that is no failure then.
   void stop();
   const std::vector<Step>& steps() const { return steps_; }
+  /// Those that are done, their test as well.
+  int64_t epochs() const { return epochs_; }
   Clock::time_point began() const { return began_; }
   /// Once it has ended.
   Clock::time_point ended() const { return ended_; }
   /// The most memory that its process has held, GiB, as far as it was looked at; of its workers, if it has some, none.
   double memory_gib() const { return memory_gib_; }
-  /// How long its threads have waited for a processor that others had, as a part of the time, likewise.
-  double waited(int threads) const;
+  /// What others have had of the time of `wanted` processors meanwhile, where there are not enough for all: 0 to 1.
+  double taken(int wanted) const;
   /// Of all its workers. Once it has ended.
   std::vector<job::WorkerAccount> times() const;
 
@@ -60,9 +62,14 @@ class TimedTraining {
   std::string output_;
   std::streamoff seen_ = 0;
   std::vector<Step> steps_;
+  int64_t epochs_ = 0;
   bool stopped_ = false;
-  double memory_gib_ = 0, waited_s_ = 0;
+  double memory_gib_ = 0;
   Clock::time_point looked_;
+  struct Processors {
+    double now_s = 0, busy_s = 0, own_s = 0;  // busy: for anybody
+  };
+  std::optional<Processors> first_, last_;
 };
 
 }  // namespace linac::cli

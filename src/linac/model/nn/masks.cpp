@@ -1,6 +1,8 @@
 #include "linac/model/graph/masks.h"
 
 #include <algorithm>
+#include <cstring>
+#include <vector>
 
 #include "linac/base/base/error.h"
 #include "linac/model/nn/layers/families.h"
@@ -41,10 +43,13 @@ at::Tensor steps_unlike(const at::Tensor& x, float value) {
   const float* features = dense.const_data_ptr<float>();
   bool* const unlike = mask.mutable_data_ptr<bool>();
   const int64_t width = dense.size(-1);
+  // Most steps are padding, which is of the same bytes. A zero of the other sign is not, nor is a NaN like itself.
+  const std::vector<float> padding(static_cast<size_t>(width), value);
+  const size_t bytes = sizeof(float) * padding.size();
+  const bool like_itself = value == value;
   for (int64_t step = 0; step < mask.numel(); ++step, features += width) {
-    int differing = 0;
-    for (int64_t i = 0; i < width; ++i) differing |= static_cast<int>(features[i] != value);
-    unlike[step] = differing != 0;
+    unlike[step] = !(like_itself && std::memcmp(features, padding.data(), bytes) == 0) &&
+                   std::any_of(features, features + width, [value](float feature) { return feature != value; });
   }
   return mask;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 #include "linac/base/base/log.h"
 #include "linac/base/base/trace.h"
@@ -42,7 +43,8 @@ void ReplicaCompute::fill(size_t index, const ReplicaFunction& compute, const Wi
   try {
     bool told = false;
     const auto ready = [&](int64_t offset, std::span<const float> values) {
-      told = true;
+      // What no pass comes upon is 0.
+      if (!std::exchange(told, true) && devices_ == nullptr) std::ranges::fill(message.gradient(), 0.0F);
       if (devices_ != nullptr)
         devices_->sum().take(index, static_cast<size_t>(offset), values);
       else

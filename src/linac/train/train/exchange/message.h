@@ -32,7 +32,10 @@ struct Message {
     kFlags
   };
 
+  Message() = default;
   Message(const graph::Parameters& parameters, size_t losses);
+  /// Whether it is one of such an update.
+  bool fits(const graph::Parameters& parameters, size_t losses) const;
 
   std::span<float> gradient() { return std::span(values).first(gradient_size); }
   std::span<float> statistics() { return std::span(values).subspan(gradient_size, statistics_size); }
@@ -41,10 +44,11 @@ struct Message {
   /// What lies behind the gradient.
   size_t tail() const { return values.size() - gradient_size; }
 
-  /// One replica's of `replicas`. A gradient that was told before is left as it is: parts of it are sums by now.
+  /// One replica's of `replicas`, all of it. A gradient that was told before is left as it is: parts of it are sums by
+  /// now.
   void fill(const models::Contribution& contribution, bool gradient_told, int replicas, const Wishes& wishes);
 
-  size_t gradient_size, statistics_size, losses_size;
+  size_t gradient_size = 0, statistics_size = 0, losses_size = 0;
   AlignedFloats values;
 };
 

@@ -61,14 +61,23 @@ void ReplicaUpdate::sum_chunks(int64_t chunks, const std::function<AlignedFloats
   exchange_->sum(messages, total);
 }
 
+ReplicaUpdate::Messages& ReplicaUpdate::messages_of(size_t network, const graph::Parameters& parameters,
+                                                    size_t losses) {
+  Messages& there = messages_[network];
+  if (there.parts.size() != owned().size() || !there.total.fits(parameters, losses)) {
+    there.total = Message(parameters, losses);
+    there.parts.assign(owned().size(), there.total);
+  }
+  return there;
+}
+
 bool ReplicaUpdate::run(const std::string& prefix, const std::vector<std::string>& losses, TrainState& state,
                         size_t number, double learning_rate, const ReplicaFunction& compute, StepWish wish,
                         StepResult& result, const SideWork& side, const std::function<void()>& before_change) {
   Network& network = state.networks[number];
   const trace::Span span("update", -1,
                          prefix.empty() ? network.name : std::string_view(prefix).substr(0, prefix.size() - 1));
-  std::vector<Message> messages(owned().size(), Message(network.parameters, losses.size()));
-  Message total(network.parameters, losses.size());
+  auto& [messages, total] = messages_of(number, network.parameters, losses.size());
   const std::vector<Bucket> buckets = exchange_->cut(network.parameters, total);
   ReplicaProgress progress(network.parameters.trainable_layout, buckets, messages.size(), side.tasks);
   const Wishes wishes{.stop = wish == StepWish::kStop,

@@ -10,6 +10,7 @@
 // are put together, and their times told apart; and sums of what the replicas find in a test. Used from one thread.
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -21,6 +22,7 @@
 #include "linac/train/comm/group.h"
 #include "linac/train/train/exchange/compute.h"
 #include "linac/train/train/exchange/exchange.h"
+#include "linac/train/train/exchange/message.h"
 #include "linac/train/train/exchange/replica_devices.h"
 #include "linac/train/train/loops/computing.h"
 #include "linac/train/train/loops/loop_steps.h"
@@ -68,11 +70,19 @@ class ReplicaUpdate {
   void account_step(const Moments& at, const std::vector<comm::Group::Wait>& waits, const TrainState& state,
                     size_t network, const SideWork& side);
 
+  // Kept from update to update: memory that is new is slow to write.
+  struct Messages {
+    std::vector<Message> parts;  // of the replicas
+    Message total;
+  };
+  Messages& messages_of(size_t network, const graph::Parameters& parameters, size_t losses);
+
   const job::Job& job_;
   comm::Group& group_;
   std::optional<ReplicaDevices> devices_;  // of a worker with several
   ReplicaCompute compute_;
   const std::unique_ptr<Exchange> exchange_;
+  std::map<size_t, Messages> messages_;  // by network
   PhaseClock& clock_;
 };
 

@@ -101,6 +101,44 @@ TEST(ReplicaUpdate, AppliesTheSumOnEveryWorker) {
   }
 }
 
+// Its messages are kept; a weight that no pass comes upon has no gradient.
+TEST(ReplicaUpdate, KeepsNothingOfTheUpdateBefore) {
+  const job::Job job = job_of("fp32");
+  auto groups = comm::make_in_process_groups(1, std::chrono::seconds(10));
+  PhaseClock clock;
+  ReplicaUpdate update(job, *groups[0], 2, clock);
+  update.take_place(state_of(job));
+  TrainState state = state_of(job);
+  const graph::Layout layout = state.networks[0].parameters.trainable_layout;
+  StepResult result;
+  const auto run = [&](bool tells, bool all) {
+    return update.run(
+        "", {"total"}, state, 0, 0.5,
+        [&](size_t i, const graph::GradientReady& ready) {
+          models::Contribution made =
+              contribution(layout, update.owned()[i], tells && all ? ready : graph::GradientReady{});
+          if (all) return made;
+          made.statistics.clear();
+          const auto last = static_cast<size_t>(layout.slots[1].offset);
+          if (tells) ready(layout.slots[1].offset, std::span(made.gradient).subspan(last));
+          std::fill(made.gradient.begin(), made.gradient.begin() + layout.slots[1].offset, 0.0F);
+          return made;
+        },
+        StepWish::kNone, result);
+  };
+  float first = 0, last = 0;
+  for (const bool tells : {false, true}) {
+    for (const bool all : {true, false}) {
+      ASSERT_TRUE(run(tells, all));
+      first -= all ? 0.5F * (1 + 2 + 3) : 0;
+      last -= 0.5F * (1 + 2 + 3);
+      const graph::Parameters& after = state.networks[0].parameters;
+      EXPECT_EQ(after.trainable[0], first) << tells << all;
+      EXPECT_EQ(after.trainable[static_cast<size_t>(layout.slots[1].offset)], last) << tells << all;
+    }
+  }
+}
+
 // Rank 1 goes on for long once rank 0 has nothing left to compute.
 TEST(ReplicaUpdate, TellsWhereTheTimeOfAStepGoes) {
   constexpr double kPauseS = 0.02;

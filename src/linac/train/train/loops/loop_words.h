@@ -26,6 +26,7 @@ struct Drawing {
   std::string file;                     // in the run's folder of pictures
   std::string tag;                      // in TensorBoard; empty: it is not there
   std::function<plot::Picture()> draw;  // holds all that it needs
+  bool grows = false;                   // the same file after each epoch, of all epochs so far
 };
 
 class LoopWords {

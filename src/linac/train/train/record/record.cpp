@@ -20,7 +20,7 @@ plot::LossLine loss_line(const std::vector<EpochRecord>& history, const std::str
 }
 
 Drawing drawing_of_losses(const std::string& tag, const std::string& title, std::vector<plot::LossChart> charts) {
-  return {"losses.png", tag, [title, charts = std::move(charts)] { return plot::draw_losses(title, charts); }};
+  return {"losses.png", tag, [title, charts = std::move(charts)] { return plot::draw_losses(title, charts); }, true};
 }
 
 Drawing drawing_of_measures(const std::vector<Column>& columns, const std::vector<EpochRecord>& history,

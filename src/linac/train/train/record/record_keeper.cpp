@@ -324,9 +324,18 @@ void RecordKeeper::epoch(const TrainState& state, const EpochRecord& record,
   write_summary(state);
 }
 
-// Drawing takes longer than the training may pause, and a disk may take any time.
-void RecordKeeper::draw(const TrainState& state) {
+// Drawing takes longer than the training may pause, and a disk may take any time. A picture that grows is not drawn
+// after each of many short epochs, whose steps it would take the processor from.
+void RecordKeeper::draw(const TrainState& state, Pictures which) {
+  constexpr std::chrono::seconds kPause{5};
+  const auto now = Clock::now();
+  const bool grown = which == Pictures::kGrown || now >= grown_at_ + kPause;
   for (Drawing& one : loop_.words->drawings(state)) {
+    if (one.grows ? !grown : which == Pictures::kGrown) {
+      grown_left_ |= one.grows;
+      continue;
+    }
+    if (one.grows) grown_at_ = now, grown_left_ = false;
     writer_->add("drawing a picture",
                  [drawing = std::move(one), folder = folder_->images(), step = state.global_step, drawn = drawn_] {
                    plot::Picture picture = drawing.draw();
@@ -431,6 +440,7 @@ void RecordKeeper::close(const TrainState& state, const std::vector<job::WorkerA
   need_folder(state);
   // A run cut short by max_steps ends between two checkpoints.
   if (saved_step_ != state.global_step) save(state);
+  if (grown_left_) draw(state, Pictures::kGrown);
   wait();
   show_drawn();
   const TrainState final = handed_over(state);

@@ -127,7 +127,8 @@ class RecordKeeper {
   TrainState handed_over(const TrainState& state);
   void tell_of_early_stop(const TrainState& state, int64_t handed_over) const;
   void write_summary(const TrainState& state);
-  void draw(const TrainState& state);
+  enum class Pictures { kOfEpoch, kGrown };
+  void draw(const TrainState& state, Pictures which = Pictures::kOfEpoch);
   void show_drawn();
 
   const job::Job& job_;
@@ -144,9 +145,11 @@ class RecordKeeper {
   std::unique_ptr<CheckpointWriter> writer_;
   std::optional<Reporter> reporter_;
   std::shared_ptr<DrawnPictures> drawn_ = std::make_shared<DrawnPictures>();  // with the writer's thread
-  bool keeps_ = false;                                                        // in this view
-  bool copied_ = false;                        // in this view: the folder has no checkpoint yet
-  std::optional<RunFolder::Written> written_;  // what was found in the folder, before it is taken over
+  std::chrono::steady_clock::time_point grown_at_;  // when the last picture that grows was drawn
+  bool grown_left_ = false;                         // one was left out since
+  bool keeps_ = false;                              // in this view
+  bool copied_ = false;                             // in this view: the folder has no checkpoint yet
+  std::optional<RunFolder::Written> written_;       // what was found in the folder, before it is taken over
   std::chrono::steady_clock::time_point last_save_ = std::chrono::steady_clock::now();
   int64_t saved_step_ = -1;
   bool closed_ = false;

@@ -22,6 +22,7 @@ class StepClock {
   void end(double now_s, double input_s) {
     now_.steps = 1;
     now_.wall_s = now_s - begin_;
+    now_.squares_s2 = now_.wall_s * now_.wall_s;
     now_.input_s = input_s - input_begin_;
     counted_ += now_;
     now_ = {};
