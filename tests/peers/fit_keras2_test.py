@@ -4,6 +4,7 @@ more, tf_keras too; losses and weights agree. For every optimizer, of Keras 2.11
 
 usage: fit_keras2_test.py FOLDER"""
 
+import json
 import os
 import pathlib
 import shutil
@@ -103,6 +104,23 @@ def called_for_prediction(folder: pathlib.Path, data: dict) -> None:
     expect(max(apart, scores) < 10 * TOLERANCE, f"called with training=False: losses within {apart:.1e}, scores within {scores:.1e}")
 
 
+def numbers_that_are_flags(folder: pathlib.Path, data: dict) -> None:
+    """BatchNormalization(epsilon=False), as in a published model: Keras 2 writes false where Keras 3 writes 0.0."""
+    keras2.utils.set_random_seed(7)
+    norms = [L.BatchNormalization(epsilon=False), L.LayerNormalization(epsilon=False), L.Dropout(False)]
+    model = keras2.Sequential([keras2.Input((4,), name="features"), *norms, L.Dense(3, activation="softmax", name="out")])
+    model.compile(optimizer=O.SGD(0.1), loss="categorical_crossentropy")
+    path, out = folder / "flags.h5", folder / "flags"
+    model.save(path)
+    config = json.loads(h5py.File(path).attrs["model_config"])
+    written = [layer["config"].get(key) for layer in config["config"]["layers"] for key in ("epsilon", "rate")]
+    expect(sum(value is False for value in written) == 3, "the file says false for epsilon and rate")
+    train(job_of(folder, path, "one_hot", {"train.replicas": 1, "train.batch": EVENTS}), out)
+    expected = model.fit(data["features"], data["one_hot"], batch_size=EVENTS, epochs=EPOCHS, shuffle=False, verbose=0).history["loss"]
+    apart = far([line["train"]["loss"] for line in epochs(out)], expected)
+    expect(apart < 10 * TOLERANCE, f"epsilon=False: losses within {apart:.1e}")
+
+
 def refused(folder: pathlib.Path, data: dict) -> None:
     model, path = winding(), folder / "refused.h5"
     model.compile(optimizer=O.Adam(0.02), loss="categorical_crossentropy")
@@ -136,6 +154,7 @@ def main() -> None:
         if not name.startswith("old_"):  # the archive is younger
             go_on(folder, data, name, "keras")
     called_for_prediction(folder, data)
+    numbers_that_are_flags(folder, data)
     refused(folder, data)
     if failures:
         sys.exit(f"{len(failures)} checks failed")
