@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
 
 namespace linac::optimizer {
 namespace {
@@ -35,6 +36,57 @@ TEST(Optimizer, AdamFirstStepIsTheRateTimesTheSign) {
   const double root = std::sqrt(1 - settings.beta_2);
   EXPECT_NEAR(weights[0], -0.1 / (1 + settings.epsilon / (3 * root)), 1e-6);
   EXPECT_NEAR(weights[1], 0.1 / (1 + settings.epsilon / (0.02 * root)), 1e-6);
+}
+
+// Kingma and Ba, "Adam" (arXiv:1412.6980), with Keras's epsilon, in doubles.
+TEST(Optimizer, AdamIsWithinRoundingOfItsDefinition) {
+  for (const double beta_2 : {0.999, 0.9999}) {
+    Settings settings;
+    settings.name = "adam";
+    settings.beta_2 = beta_2;
+    Optimizer optimizer(settings, 1);
+    double mean = 0, square = 0, power_1 = 1, power_2 = 1;
+    for (int step = 0; step < 200; ++step) {
+      const float gradient = std::sin(static_cast<float>(7 * step)) + 0.3F;
+      mean += (gradient - mean) * (1 - settings.beta_1);
+      square += (static_cast<double>(gradient) * gradient - square) * (1 - beta_2);
+      power_1 *= settings.beta_1;
+      power_2 *= beta_2;
+      const double expected = -mean * std::sqrt(1 - power_2) / (1 - power_1) / (std::sqrt(square) + settings.epsilon);
+      std::vector<float> weight{0};
+      optimizer.step(weight, std::vector<float>{gradient}, 1);
+      EXPECT_NEAR(weight[0], expected, 1e-6) << "step " << step << " of beta_2 = " << beta_2;
+    }
+  }
+}
+
+// What an average takes of the new value is 1 - decay, to the last bit but one; 1 - 0.9999F is off by 1e-4.
+TEST(Optimizer, AveragesTakeWhatTheirDecayLeaves) {
+  const std::map<std::string, std::map<std::string, double>> shares{
+      {"rmsprop", {{"velocity", 0.25}, {"mean_gradient", 0.5}}},
+      {"adam", {{"momentum", 0.5}, {"velocity", 0.25}}},
+      {"adamw", {{"momentum", 0.5}, {"velocity", 0.25}}},
+      {"adamax", {{"momentum", 0.5}}},
+      {"nadam", {{"momentum", 0.5}, {"velocity", 0.25}}},
+      {"adadelta", {{"accumulated_gradient", 0.25}}},
+      {"lion", {{"momentum", 0.5}}}};
+  for (const auto& [name, slots] : shares) {
+    Settings settings;
+    settings.name = name;
+    settings.rho = settings.beta_1 = settings.beta_2 = 0.9999;
+    settings.centered = true;
+    Optimizer optimizer(settings, 1);
+    std::vector<float> weight{0};
+    optimizer.step(weight, std::vector<float>{0.5F}, 0.1);
+    size_t found = 0;
+    for (const auto& slot : optimizer.slots()) {
+      const auto share = slots.find(slot.name);
+      if (share == slots.end()) continue;
+      ++found;
+      EXPECT_NEAR(slot.values[0] / (share->second * 1e-4), 1, 3e-7) << name << ": " << slot.name;
+    }
+    EXPECT_EQ(found, slots.size()) << name;
+  }
 }
 
 TEST(Optimizer, GlobalNormIsClipped) {

@@ -23,6 +23,12 @@ float rate(const Update& update) {
   return static_cast<float>(update.learning_rate);
 }
 
+// 1 - decay for floats: taken of a float, it would be off by 1e-5 at 0.999, and with it the update, whose correction of
+// the start at 0 is of the double.
+float rest(double decay) {
+  return static_cast<float>(1 - decay);
+}
+
 // What is left of the mean's and the mean square's start at 0 after so many updates.
 double unbias(double beta, int64_t number) {
   return 1 - std::pow(beta, static_cast<double>(number));
@@ -57,13 +63,14 @@ void rmsprop(const Update& update) {
   const Settings& settings = update.settings;
   const float lr = rate(update), epsilon = static_cast<float>(settings.epsilon);
   const auto rho = static_cast<float>(settings.rho), momentum = static_cast<float>(settings.momentum);
+  const float of_new = rest(settings.rho);
   float* const moved = settings.momentum > 0 ? b : nullptr;
   float* const mean = settings.centered ? (moved != nullptr ? c : b) : nullptr;
   each(update, [&, a = a](size_t i, float& w, float g) {
-    a[i] = rho * a[i] + (1 - rho) * g * g;
+    a[i] = rho * a[i] + of_new * g * g;
     float square = a[i];
     if (mean != nullptr) {
-      mean[i] = rho * mean[i] + (1 - rho) * g;
+      mean[i] = rho * mean[i] + of_new * g;
       square -= mean[i] * mean[i];
     }
     const float change = lr * g / std::sqrt(square + epsilon);
@@ -83,14 +90,14 @@ LINAC_FLOAT_CLONES
 void adam(const Update& update) {
   const auto [a, b, c] = update.slots;
   const Settings& settings = update.settings;
-  const auto beta_1 = static_cast<float>(settings.beta_1), beta_2 = static_cast<float>(settings.beta_2);
+  const float rest_1 = rest(settings.beta_1), rest_2 = rest(settings.beta_2);
   const auto epsilon = static_cast<float>(settings.epsilon);
   const auto corrected_lr =
       static_cast<float>(update.learning_rate *
                          (std::sqrt(unbias(settings.beta_2, update.number)) / unbias(settings.beta_1, update.number)));
   each(update, [&, a = a, b = b, c = c](size_t i, float& w, float g) {
-    a[i] += (g - a[i]) * (1 - beta_1);
-    b[i] += (g * g - b[i]) * (1 - beta_2);
+    a[i] += (g - a[i]) * rest_1;
+    b[i] += (g * g - b[i]) * rest_2;
     if (c != nullptr) c[i] = std::max(c[i], b[i]);
     w -= a[i] * corrected_lr / (std::sqrt(c != nullptr ? c[i] : b[i]) + epsilon);
   });
@@ -104,11 +111,12 @@ LINAC_FLOAT_CLONES
 void adamax(const Update& update) {
   const auto [a, b, unused] = update.slots;
   const Settings& settings = update.settings;
-  const auto beta_1 = static_cast<float>(settings.beta_1), beta_2 = static_cast<float>(settings.beta_2);
+  const auto beta_2 = static_cast<float>(settings.beta_2);
+  const float rest_1 = rest(settings.beta_1);
   const auto epsilon = static_cast<float>(settings.epsilon);
   const auto corrected_lr = static_cast<float>(update.learning_rate / unbias(settings.beta_1, update.number));
   each(update, [&, a = a, b = b](size_t i, float& w, float g) {
-    a[i] += (g - a[i]) * (1 - beta_1);
+    a[i] += (g - a[i]) * rest_1;
     b[i] = std::max(beta_2 * b[i], std::abs(g));
     w -= corrected_lr * a[i] / (b[i] + epsilon);
   });
@@ -139,15 +147,15 @@ LINAC_FLOAT_CLONES
 void nadam(const Update& update) {
   const auto [a, b, unused] = update.slots;
   const Settings& settings = update.settings;
-  const auto beta_1 = static_cast<float>(settings.beta_1), beta_2 = static_cast<float>(settings.beta_2);
+  const float rest_1 = rest(settings.beta_1), rest_2 = rest(settings.beta_2);
   const float lr = rate(update), epsilon = static_cast<float>(settings.epsilon);
   const NadamMomentum factor(settings.beta_1, update.number);
   const auto of_mean = static_cast<float>(factor.next / (1 - factor.product_next));
   const auto of_gradient = static_cast<float>((1 - factor.now) / (1 - factor.product_now));
   const auto correction = static_cast<float>(1 / unbias(settings.beta_2, update.number));
   each(update, [&, a = a, b = b](size_t i, float& w, float g) {
-    a[i] += (g - a[i]) * (1 - beta_1);
-    b[i] += (g * g - b[i]) * (1 - beta_2);
+    a[i] += (g - a[i]) * rest_1;
+    b[i] += (g * g - b[i]) * rest_2;
     w -= lr * (of_mean * a[i] + of_gradient * g) / (std::sqrt(b[i] * correction) + epsilon);
   });
 }
@@ -179,10 +187,11 @@ void adadelta(const Update& update) {
   const auto [a, b, unused] = update.slots;
   const float lr = rate(update), epsilon = static_cast<float>(update.settings.epsilon);
   const auto rho = static_cast<float>(update.settings.rho);
+  const float of_new = rest(update.settings.rho);
   each(update, [&, a = a, b = b](size_t i, float& w, float g) {
-    a[i] = rho * a[i] + (1 - rho) * g * g;
+    a[i] = rho * a[i] + of_new * g * g;
     const float change = std::sqrt(b[i] + epsilon) / std::sqrt(a[i] + epsilon) * g;
-    b[i] = rho * b[i] + (1 - rho) * change * change;
+    b[i] = rho * b[i] + of_new * change * change;
     w -= lr * change;
   });
 }
@@ -196,10 +205,11 @@ void lion(const Update& update) {
   float* const a = update.slots[0];
   const float lr = rate(update);
   const auto beta_1 = static_cast<float>(update.settings.beta_1), beta_2 = static_cast<float>(update.settings.beta_2);
+  const float rest_1 = rest(update.settings.beta_1), rest_2 = rest(update.settings.beta_2);
   each(update, [&](size_t i, float& w, float g) {
-    const float direction = a[i] * beta_1 + g * (1 - beta_1);
+    const float direction = a[i] * beta_1 + g * rest_1;
     w -= lr * static_cast<float>((direction > 0) - (direction < 0));
-    a[i] = a[i] * beta_2 + g * (1 - beta_2);
+    a[i] = a[i] * beta_2 + g * rest_2;
   });
 }
 
