@@ -869,6 +869,36 @@ def endings(folder: pathlib.Path) -> None:
         expect(words in text, f"{what}: {text.strip().splitlines()[-1][:160]}")
 
 
+def restored(folder: pathlib.Path) -> None:
+    """EarlyStopping(monitor="val_auc", restore_best_weights=True) hands over the weights that Keras restores, of an epoch that is not the best
+    in loss."""
+    random = np.random.default_rng(6)
+    data = []
+    for name, events in (("few", 96), ("held-out", 200)):
+        x = random.normal(size=(events, 4)).astype("f4")
+        data.append((x, (x[:, :1] + random.normal(size=(events, 1)) > 0).astype("f4")))
+        with h5py.File(folder / f"{name}.h5", "w") as file:
+            file["x"], file["y"] = data[-1]
+    keras.utils.set_random_seed(1)
+    model = keras.Sequential([keras.Input((4,), name="x"), L.Dense(16, activation="tanh"), L.Dense(1, activation="sigmoid", name="out")])
+    model.save(folder / "restored.keras")
+    out, stopping = folder / "restored", {"monitor": "auc", "patience": 2, "restore_best": True}
+    train(job_of(folder, folder / "restored.keras", "y", {
+        "data.train": [str(folder / "few.h5")], "data.test": [str(folder / "held-out.h5")], "train.epochs": 8, "train.replicas": 1, "train.batch": 96,
+        "train.optimizer.name": "adam", "train.optimizer.lr": 0.1, "train.fit.loss": "binary_crossentropy", "train.fit.metrics": ["auc"],
+        "train.early_stopping": stopping}), out)
+    model.compile(keras.optimizers.Adam(0.1), "binary_crossentropy", metrics=[keras.metrics.AUC(num_thresholds=2000, name="auc")])
+    kept, last = keras.callbacks.EarlyStopping("val_auc", mode="max", patience=2, restore_best_weights=True), []
+    keep_last = keras.callbacks.LambdaCallback(on_epoch_end=lambda *_: last.append(model.get_weights()))
+    history = model.fit(*data[0], batch_size=96, epochs=8, shuffle=False, verbose=0, validation_data=data[1], callbacks=[keep_last, kept]).history
+    best = int(np.argmax(history["val_auc"]))
+    expect(best != int(np.argmin(history["val_loss"])) and best != len(last) - 1, f"Keras's best AUC is of epoch {best + 1} of {len(last)}, and not the best loss")
+    expect(len(epochs(out)) == len(last), f"as many epochs: {len(epochs(out))}")
+    weights = keras.models.load_model(out / "models" / "model.keras").get_weights()
+    apart = [max(far(a, b) for a, b in zip(weights, of_keras)) for of_keras in (model.get_weights(), last[-1])]
+    expect(apart[0] < 10 * TOLERANCE < 0.1 * apart[1], f"the weights restored are Keras's within {apart[0]:.1e}, and {apart[1]:.1e} from its last ones")
+
+
 def unfit(folder: pathlib.Path, data: dict) -> None:
     """What a loss has no meaning for is refused before a step, by check and by train, with the file, the event and the value."""
     path, binary, events = folder / "plain.keras", folder / "binary.keras", folder / "unfit.h5"
@@ -960,6 +990,7 @@ def main() -> None:
     changed_layers.run(sys.modules[__name__], folder, data)
     slices(folder)
     endings(folder)
+    restored(folder)
     unfit(folder, data)
     if failures:
         sys.exit(f"{len(failures)} checks failed: {failures}")
