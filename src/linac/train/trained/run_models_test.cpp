@@ -16,6 +16,10 @@ TEST(RunModels, AdviceNamesOnlyWhatIsThere) {
   EXPECT_TRUE(says("it is no run"));
   write_file_atomically(run / "job.yaml", "");
   EXPECT_TRUE(says("linac train " + (run / "job.yaml").string() + " --out " + run.string() + " --resume"));
+  std::filesystem::create_directories(run / "trials");
+  EXPECT_TRUE(says("it is a study; `linac study best " + run.string()));
+  EXPECT_FALSE(says("--resume")) << "a study is no run to go on with";
+  std::filesystem::remove(run / "trials");
   std::filesystem::create_directories(run / "checkpoints");
   EXPECT_NE(advice_on_run(run / "checkpoints").find("a folder of the run " + run.string()), std::string::npos);
   write_file_atomically(run / "run.json", R"({"error": {"kind": "collapse", "message": "NaN", "exit_code": 5}})");
