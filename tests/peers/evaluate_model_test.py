@@ -202,6 +202,66 @@ def sequences(folder: pathlib.Path, data: dict) -> None:
                 expect(any(words in remark for remark in report["remarks"]), f"{report['remarks']}")
 
 
+def predicted_sequences(folder: pathlib.Path, data: dict) -> None:
+    """Scores by step are judged as the model is: `linac predict` writes which steps are there."""
+    keras.utils.set_random_seed(4)
+    steps = keras.Input((STEPS, 2), name="steps")
+    hidden = L.Dense(5, activation="tanh")(L.Masking()(steps))
+    outputs = [L.Dense(3, activation="softmax", name="tags")(hidden), L.Dense(1, name="tags_steps")(hidden)]
+    built = keras.Model(steps, outputs)
+    built.save(folder / "two.keras")
+    keras.Model(steps, outputs[0]).save(folder / "one.keras")
+    there = np.arange(STEPS) < data["lengths"][:, None]
+    weights = np.random.default_rng(2).uniform(0.5, 2, (EVENTS, STEPS)).astype("f4")
+    with h5py.File(folder / "weights.h5", "w") as file:
+        file["by_step"], file["by_event"], file["tags"], file["steps"] = weights, weights[:, 0], data["tags"], data["steps"]
+    at, truth = folder / "weights.h5", ("--targets", f"{folder}/events.parquet:tags")
+    of_model = {}
+    for name in ("two.h5", "two.parquet", "two.root", "one.h5", "one.parquet", "one.root"):
+        model, scores = folder / f"{name[:3]}.keras", folder / name
+        done = linac("predict", "--model", model, "--data", folder / "events.parquet", "--out", scores)
+        expect(done.returncode == 0, f"{name}: {done.stderr[-200:]}")
+        for field in ("tags", "tags_steps") if model.stem == "two" else ("",):
+            task = ("--task", "regression") if field == "tags_steps" else ()
+            for weight in ("none", "by_step", "by_event") if name == "two.h5" else ("by_step",):
+                call = (*(("--field", field) if field else ()), *task, *NONE)
+                if (model, field, weight) not in of_model:
+                    of_model[model, field, weight] = evaluate(f"the model, {field}, {weight}", "--model", model, "--data", at, "--targets", "tags", "--weights",
+                                                              weight, *call)
+                wanted = of_model[model, field, weight]
+                report = evaluate(f"{name}, {field}, {weight}", "--predictions", scores, "--targets", f"{at}:tags",
+                                  "--weights", weight if weight == "none" else f"{at}:{weight}", *call)
+                expect({**report["models"][0], "name": ""} == {**wanted["models"][0], "name": ""} and report["models"][0]["scores"], "the same figures")
+                expect(report.get("events") == wanted.get("events") == there.sum(), f"of {report.get('events')} steps")
+                counts = [[remark for remark in one["remarks"] if "each step counts" in remark] for one in (report, wanted)]
+                expect(counts[0] == counts[1] and len(counts[0]) == 1, f"which are told: {counts}")
+    ragged = evaluate("lists of truth", "--predictions", folder / "one.h5", *truth, *NONE)
+    whole = evaluate("padded truth", "--predictions", folder / "one.h5", "--targets", f"{at}:tags", *NONE)
+    expect(ragged["models"] == whole["models"], "lists and padded lists of truth are the same")
+    refused(2, "--compare is for scores of one row an event", "--predictions", folder / "one.h5", *truth, "--compare", folder / "one.h5")
+    with h5py.File(folder / "fewer.h5", "w") as file:
+        file["tags"] = data["tags"][:-1]
+    refused(3, f"has {EVENTS} events, but {folder}/fewer.h5:tags has {EVENTS - 1}", "--predictions", folder / "one.h5", "--targets", f"{folder}/fewer.h5:tags")
+    for why, words in (("half", "holds 0.5, wanted is 1"), ("short", "events of"), ("gone", "no column"), ("no word", "the attribute 'steps'"),
+                       ("broken", f"the scores of 1 of {EVENTS} events are NaN")):
+        other = folder / "spoilt.h5"
+        shutil.copy(folder / "one.h5", other)
+        with h5py.File(other, "r+") as file:
+            mask = file["tags_steps"][:]
+            if why != "broken" and why != "no word":
+                del file["tags_steps"]
+            if why == "half":
+                mask[4, 2] = 0.5
+                file["tags_steps"] = mask
+            if why == "short":
+                file["tags_steps"] = mask[:, 1:]
+            if why == "no word":
+                del file["tags"].attrs["steps"]
+            if why == "broken":
+                file["tags"][3, 0, 1] = np.nan
+        refused(11 if why == "broken" else 3, words, "--predictions", f"{other}:tags", *truth)
+
+
 def truth_of_any_format(folder: pathlib.Path, data: dict) -> None:
     linac("predict", "--model", folder / "classes.keras", "--data", folder / "events.parquet", "--field", "x=x0,x1,x2,x3", "--out", folder / "scores.h5")
     reports = []
@@ -333,6 +393,7 @@ def main() -> int:
     labels(folder, data)
     regression(folder, data)
     sequences(folder, data)
+    predicted_sequences(folder, data)
     truth_of_any_format(folder, data)
     weights_below_zero(folder, data)
     few_background(folder)

@@ -8,13 +8,16 @@
 #include <filesystem>
 #include <numeric>
 #include <span>
+#include <utility>
 
 #include "linac/base/base/error.h"
+#include "linac/cli/compute/step_scores.h"
 #include "linac/cli/compute/truth_column.h"
 #include "linac/io/data/formats/event_arrays.h"
 #include "linac/io/data/formats/table_reader.h"
 #include "linac/io/storage/storage.h"
 #include "linac/physics/scores/logits.h"
+#include "linac/train/trained/stored_form.h"
 
 namespace linac::cli {
 namespace {
@@ -73,10 +76,13 @@ bool is_of_numbering(const std::string& column) {
 
 /// What the source says, or the only one of the file.
 std::string name_of_scores(const Source& source, const data::TableContents& contents, const std::string& option) {
-  if (contents.format == "hdf5") return name_in(source, data::array_names(source.file), option);
+  if (!source.data_set.empty()) return source.data_set;
   std::vector<std::string> names = contents.names;
-  std::erase_if(names, is_of_numbering);
-  return name_in(source, names, option);
+  if (contents.format == "hdf5")
+    names = data::array_names(source.file);
+  else
+    std::erase_if(names, is_of_numbering);
+  return name_in(source, without_steps(first_of(source.file), names), option);
 }
 
 /// Of a file of another format than HDF5: a column of numbers, or of lists of one length.
@@ -88,27 +94,39 @@ Array read_table_scores(const Source& source) {
       {.column = source.data_set, .shape = {std::max<int64_t>(1, lists->longest(0))}, .offset = {}, .factor = {}});
 }
 
+struct Scores {
+  Array array;
+  std::optional<StepScores> steps = {};  // of sequences, whose values are here
+};
+
 /// Of `linac predict`, or of another program.
-Array read_scores(const Source& source, const std::string& option) {
+Scores read_scores(const Source& source, const std::string& option) {
   const data::TableContents contents = contents_of(source.file);
   const std::string name = name_of_scores(source, contents, option);
-  if (contents.format != "hdf5") return read_table_scores({source.file, name});
+  if (auto steps = read_step_scores(first_of(source.file), name)) {
+    return {.array = {.values = {},
+                      .width = static_cast<size_t>(steps->width),
+                      .name = fmt::format("{}:{}", source.file, name)},
+            .steps = std::move(steps)};
+  }
+  if (contents.format != "hdf5") return {.array = read_table_scores({source.file, name})};
   const data::EventArrays arrays(source.file, {name});
   const std::vector<int64_t> shape = arrays.shape(0);
   const int64_t events = arrays.events();
   if (shape.size() > 1 || (shape.size() == 1 && shape[0] < 1)) {
-    throw data_error(
-        fmt::format("[evaluate] {}: '{}' has events of shape ({}); wanted are one number or one list. Of sequences "
-                    "--model knows which steps are there",
-                    source.file, name, fmt::join(shape, ", ")));
+    throw data_error(fmt::format(
+        "[evaluate] {}: '{}' has events of shape ({}); wanted are one number or one list. Of sequences "
+        "--model knows which steps are there, and a file of linac predict whose '{}' has the attribute '{}'",
+        source.file, name, fmt::join(shape, ", "), name, data::kStepsAttribute));
   }
-  return {.values = arrays.read(0, 0, events),
-          .width = shape.empty() ? 1 : static_cast<size_t>(shape[0]),
-          .name = fmt::format("{}:{}", source.file, name)};
+  return {.array = {.values = arrays.read(0, 0, events),
+                    .width = shape.empty() ? 1 : static_cast<size_t>(shape[0]),
+                    .name = fmt::format("{}:{}", source.file, name)}};
 }
 
-/// The truth: numbers, or texts that name classes.
-Array read_truth(Source source, size_t width, scores::Task task, const std::vector<std::string>& classes) {
+/// The truth of an output of that shape: numbers, or texts that name classes.
+Array read_truth(Source source, const graph::Shape& output, scores::Task task,
+                 const std::vector<std::string>& classes) {
   const data::TableContents contents = contents_of(source.file);
   source.data_set = name_in(source, contents.names, "targets");
   if (classes.empty() && std::ranges::find(contents.of_texts, source.data_set) != contents.of_texts.end()) {
@@ -117,12 +135,8 @@ Array read_truth(Source source, size_t width, scores::Task task, const std::vect
                     "A,B,...",
                     source.file, source.data_set));
   }
-  const size_t values = task == scores::Task::kClasses ? std::max<size_t>(2, width) : width;
-  const WantedTruth wanted{.column = source.data_set,
-                           .output = {static_cast<int64_t>(values)},
-                           .task = task,
-                           .name = "predictions",
-                           .classes = classes};
+  const WantedTruth wanted{
+      .column = source.data_set, .output = output, .task = task, .name = "predictions", .classes = classes};
   return read_column(source, truth_column(wanted, {source.file}, {}));
 }
 
@@ -131,7 +145,12 @@ class Rows {
  public:
   Rows(Arrays& arrays, size_t places) : arrays_(arrays), places_(places) {}
 
-  void add(int64_t first, const std::vector<float>& values, const ModelEvents::Known& known) {
+  struct Known {
+    std::span<const float> truth, weights;
+    std::span<const uint8_t> steps;  // 1 for each that counts; empty: all rows do
+  };
+
+  void add(int64_t first, const std::vector<float>& values, const Known& known) {
     const size_t width = arrays_.models[0].width, rows = values.size() / width, truths = known.truth.size() / rows;
     arrays_.targets.width = truths;
     for (size_t row = 0; row < rows; ++row) {
@@ -155,11 +174,11 @@ class Rows {
   size_t places_;
 };
 
-void remark_steps(const ModelEvents& model, size_t places, Arrays& arrays) {
+void remark_steps(int64_t events, size_t places, Arrays& arrays) {
   if (arrays.event_of_row.empty()) return;
-  const size_t all = static_cast<size_t>(model.events()) * places, there = arrays.event_of_row.size();
+  const size_t all = static_cast<size_t>(events) * places, there = arrays.event_of_row.size();
   arrays.remarks.push_back(fmt::format("each step counts: {} of {} events, without {} that are masked or fill up lists",
-                                       there, model.events(), all - there));
+                                       there, events, all - there));
 }
 
 /// One output of a model for labelled events, and their truth.
@@ -195,10 +214,12 @@ Arrays compute_arrays(const ArraySources& options) {
     }
   }
   Rows rows(arrays, places);
-  const auto not_finite = model.run([&](int64_t first, const std::vector<std::vector<float>>& values,
-                                        const ModelEvents::Known& known) { rows.add(first, values[chosen], known); });
+  const auto not_finite =
+      model.run([&](int64_t first, const std::vector<std::vector<float>>& values, const ModelEvents::Known& known) {
+        rows.add(first, values[chosen], {.truth = known.truth, .weights = known.weights, .steps = known.steps[chosen]});
+      });
   need_finite(not_finite, model.events(), "evaluate", "nothing is judged");
-  remark_steps(model, places, arrays);
+  remark_steps(model.events(), places, arrays);
   if (model.task().logits) scores::to_probabilities(arrays.models[0].values, width, arrays.task);
   return arrays;
 }
@@ -210,15 +231,34 @@ std::vector<std::string> noted_classes(const Source& source, size_t width) {
   return noted.size() == std::max<size_t>(2, width) ? noted : std::vector<std::string>{};
 }
 
-void need_finite_scores(const Array& scores) {
+void need_finite_scores(const Scores& scores) {
   ModelEvents::NotFinite found;
-  const auto events = static_cast<int64_t>(scores.values.size() / scores.width);
+  const std::vector<float>& values = scores.steps ? scores.steps->values : scores.array.values;
+  const size_t size = scores.array.width * (scores.steps ? static_cast<size_t>(scores.steps->steps) : 1);
+  const auto events = static_cast<int64_t>(values.size() / size);
   for (int64_t event = 0; event < events; ++event) {
-    const auto of_event = std::span(scores.values).subspan(static_cast<size_t>(event) * scores.width, scores.width);
+    const auto of_event = std::span(values).subspan(static_cast<size_t>(event) * size, size);
     if (std::ranges::all_of(of_event, [](float score) { return std::isfinite(score); })) continue;
-    if (found.events++ == 0) found.first = fmt::format("{}: event {}", scores.name, event);
+    if (found.events++ == 0) found.first = fmt::format("{}: event {}", scores.array.name, event);
   }
   need_finite(found, events, "evaluate", "nothing is judged");
+}
+
+/// Makes each step that is there a row.
+void take_steps(const StepScores& scores, Arrays& arrays) {
+  const auto steps = static_cast<size_t>(scores.steps);
+  const auto need_events = [&](const Array& array, size_t places) {
+    const size_t events = array.values.size() / (array.width * places);
+    if (events == static_cast<size_t>(scores.events)) return;
+    throw data_error(fmt::format("[evaluate] {} has {} events, but {} has {}", arrays.models[0].name, scores.events,
+                                 array.name, events));
+  };
+  const Array truth = std::exchange(arrays.targets, {.values = {}, .width = 1, .name = arrays.targets.name});
+  const Array weights = std::exchange(arrays.weights, {.values = {}, .width = 1, .name = arrays.weights.name});
+  need_events(truth, 1);
+  if (!weights.values.empty()) need_events(weights, 1);
+  Rows(arrays, steps).add(0, scores.values, {.truth = truth.values, .weights = weights.values, .steps = scores.there});
+  remark_steps(scores.events, steps, arrays);
 }
 
 Arrays read_predictions(const ArraySources& options) {
@@ -228,13 +268,17 @@ Arrays read_predictions(const ArraySources& options) {
                                  first.data_set, options.field));
   }
   if (!options.field.empty()) first.data_set = options.field;
-  const Array predicted = read_scores(first, "predictions");
-  need_finite_scores(predicted);
+  const Scores scored = read_scores(first, "predictions");
+  need_finite_scores(scored);
+  const Array& predicted = scored.array;
   const scores::Task task = options.model.task.value_or(scores::Task::kClasses);
   const std::vector<std::string> noted = noted_classes(first, predicted.width);
   const std::vector<std::string>& classes = options.model.classes.empty() ? noted : options.model.classes;
+  const auto width = static_cast<int64_t>(predicted.width);
+  graph::Shape output{task == scores::Task::kClasses ? std::max<int64_t>(2, width) : width};
+  if (scored.steps) output = {scored.steps->steps, width};
   Arrays arrays{.task = task,
-                .targets = read_truth(split(options.targets), predicted.width, task, classes),
+                .targets = read_truth(split(options.targets), output, task, classes),
                 .weights = {},
                 .models = {predicted},
                 .event_of_row = {},
@@ -245,8 +289,13 @@ Arrays read_predictions(const ArraySources& options) {
   if (!options.weights.empty() && options.weights != "none") {
     Source weights = split(options.weights);
     if (weights.data_set.empty()) weights.data_set = name_in(weights, contents_of(weights.file).names, "weights");
-    arrays.weights = read_column(weights, {.column = weights.data_set, .shape = {}, .offset = {}, .factor = {}});
+    const bool of_steps = scored.steps && !trained::has_fewer_axes(weights.data_set, 1, {weights.file}, {});
+    arrays.weights = read_column(weights, {.column = weights.data_set,
+                                           .shape = of_steps ? graph::Shape{scored.steps->steps, 1} : graph::Shape{},
+                                           .offset = {},
+                                           .factor = {}});
   }
+  if (scored.steps) take_steps(*scored.steps, arrays);
   if (options.model.logits) scores::to_probabilities(arrays.models[0].values, predicted.width, task);
   return arrays;
 }
@@ -274,13 +323,13 @@ Arrays read_arrays(const ArraySources& options) {
   if (!options.compare.empty()) {
     const Source second = split(options.compare);
     files.push_back(second.file);
-    arrays.models.push_back(read_scores(second, "compare"));
-    need_finite_scores(arrays.models.back());
-    Array& other = arrays.models.back();
-    if (options.model.logits) scores::to_probabilities(other.values, other.width, arrays.task);
-    if (!arrays.event_of_row.empty())
+    Scores other = read_scores(second, "compare");
+    need_finite_scores(other);
+    if (!arrays.event_of_row.empty() || other.steps)
       throw user_error(
-          "[evaluate] --compare has a row an event, and each step of the model's output is one; leave it out");
+          "[evaluate] --compare is for scores of one row an event, not of steps of sequences; leave it out");
+    if (options.model.logits) scores::to_probabilities(other.array.values, other.array.width, arrays.task);
+    arrays.models.push_back(std::move(other.array));
   }
   if (arrays.names.empty())
     for (const std::string& file : files) arrays.names.push_back(std::filesystem::path(file).stem().string());

@@ -22,6 +22,7 @@
 #include "linac/cli/compute/named_model.h"
 #include "linac/cli/compute/real_steps.h"
 #include "linac/cli/compute/truth_column.h"
+#include "linac/model/graph/masks.h"
 #include "linac/model/models/torch_threads.h"
 #include "linac/train/trained/chosen_model.h"
 #include "linac/train/trained/input_values.h"
@@ -219,6 +220,7 @@ ModelEvents::ModelEvents(const ModelEventsOptions& options, Truth truth) : optio
   state_ = std::move(chosen.words);
   file_ = std::filesystem::is_directory(chosen.path) ? trained::model_of_run(chosen.path).value() : chosen.path;
   network_ = std::move(model.network);
+  for (const int output : model.graph.outputs) masked_.push_back(graph::has_mask(model.graph, output));
   if (options.validation_split) need_validation_split(options.model, model.notes);
   data::Transform transform = transform_of(options, model.notes);
   WantedTruth wanted;
@@ -279,13 +281,26 @@ std::vector<std::string> ModelEvents::classes(size_t i) const {
   return trained::classes_in(notes_, i, static_cast<size_t>(std::max<int64_t>(2, values)));
 }
 
-std::vector<uint8_t> ModelEvents::steps_of(const data::TableBatch& batch, std::span<const uint8_t> mask) const {
-  const graph::Shape& output = network_->outputs()[output_].output;
-  if (output.size() < 2) return {};
+bool ModelEvents::tells_steps(size_t i) const {
+  const graph::Shape& output = network_->outputs().at(i).output;
+  const auto as_long = [&](const data::ColumnRequest& input) {
+    return input.shape.size() == 2 && input.shape[0] == output[0];
+  };
+  return output.size() == 2 && (masked_.at(i) || std::ranges::any_of(inputs_, as_long));
+}
+
+std::vector<std::vector<uint8_t>> ModelEvents::steps_of(const data::TableBatch& batch,
+                                                        const std::vector<std::vector<uint8_t>>& masks) const {
   std::vector<StepsOfInput> inputs;
   for (size_t i = 0; i < inputs_.size(); ++i)
     inputs.push_back({batch.columns[i], inputs_[i].shape, inputs_[i].padding});
-  return real_steps(output, batch.events, mask, inputs);
+  std::vector<std::vector<uint8_t>> steps(masks.size());
+  for (size_t i = 0; i < steps.size(); ++i) {
+    const graph::Shape& output = network_->outputs()[i].output;
+    if (has_truth() ? output.size() > 1 && i == output_ : tells_steps(i))
+      steps[i] = real_steps(output, batch.events, masks[i], inputs);
+  }
+  return steps;
 }
 
 std::vector<int64_t> ModelEvents::not_finite(const std::vector<std::vector<float>>& outputs, int64_t events) const {
@@ -324,7 +339,7 @@ ModelEvents::NotFinite ModelEvents::run(const Sink& sink) const {
   Progress progress("predicting", events());
   std::vector<data::TableBatch> read(static_cast<size_t>(threads));
   std::vector<std::vector<std::vector<float>>> results(static_cast<size_t>(threads));
-  std::vector<std::vector<uint8_t>> steps(static_cast<size_t>(threads));
+  std::vector<std::vector<std::vector<uint8_t>>> steps(static_cast<size_t>(threads));
   for (int64_t first = 0; first < events(); first += threads * batch) {
     if (stop_signal() != 0) throw Error(ErrorCode::kPreempted, "[model] stopped by a signal");
     const int64_t batches = std::min<int64_t>(threads, (events() - first + batch - 1) / batch);
@@ -335,10 +350,9 @@ ModelEvents::NotFinite ModelEvents::run(const Sink& sink) const {
       data::TableBatch& values = read[static_cast<size_t>(i)];
       table_->read(wanted, values);
       std::vector<std::vector<uint8_t>> masks;  // which tell the steps to judge
-      results[static_cast<size_t>(i)] =
-          network_->run({values.columns.begin(), values.columns.begin() + static_cast<int64_t>(inputs)}, values.events,
-                        has_truth() ? &masks : nullptr);
-      if (has_truth()) steps[static_cast<size_t>(i)] = steps_of(values, masks[output_]);
+      results[static_cast<size_t>(i)] = network_->run(
+          {values.columns.begin(), values.columns.begin() + static_cast<int64_t>(inputs)}, values.events, &masks);
+      steps[static_cast<size_t>(i)] = steps_of(values, masks);
     });
     for (int64_t i = 0; i < batches; ++i) {
       const auto place = static_cast<size_t>(i);

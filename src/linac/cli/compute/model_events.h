@@ -63,9 +63,13 @@ class ModelEvents {
   /// Of the events, in order, where they are wanted; weights of each event, or of each step of one.
   struct Known {
     std::span<const float> truth, weights;
-    /// Of a sequence of outputs: 1 for each step that is there (real_steps()); else empty.
-    std::span<const uint8_t> steps;
+    /// Of each output that is a sequence: 1 for each step that is there (real_steps()); else empty. Where the truth is
+    /// wanted, of output() alone.
+    std::span<const std::vector<uint8_t>> steps;
   };
+  /// Whether output i is a list of rows, of which a mask or lists of the inputs say which are there.
+  bool tells_steps(size_t i) const;
+
   /// Events [first, first + outputs[0] / size of an event), in order: a buffer an output, and what is known of them.
   using Sink = std::function<void(int64_t first, const std::vector<std::vector<float>>& outputs, const Known& known)>;
   /// Scores that are NaN or Inf: of all outputs, or of output() where the truth is wanted.
@@ -78,7 +82,8 @@ class ModelEvents {
 
  private:
   bool has_truth() const { return !target_.empty(); }
-  std::vector<uint8_t> steps_of(const data::TableBatch& batch, std::span<const uint8_t> mask) const;
+  std::vector<std::vector<uint8_t>> steps_of(const data::TableBatch& batch,
+                                             const std::vector<std::vector<uint8_t>>& masks) const;
   std::vector<int64_t> not_finite(const std::vector<std::vector<float>>& outputs, int64_t events) const;
   std::string first_not_finite(int64_t event, int64_t of_batch, const data::TableBatch& batch) const;
 
@@ -87,6 +92,7 @@ class ModelEvents {
   std::string state_;
   std::unique_ptr<const models::Predictor> network_;
   std::shared_ptr<const data::EventTable> table_;
+  std::vector<bool> masked_;  // of each output, whether the model has a mask of it
   size_t output_ = 0;
   trained::OutputTask task_;
   std::vector<data::ColumnRequest> inputs_;  // the columns that they read

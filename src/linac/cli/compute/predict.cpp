@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,11 @@ std::map<std::string, std::string> provenance(const ModelEvents& model, const Mo
   return known;
 }
 
+std::string unused_name(std::string name, const std::vector<data::EventArrayShape>& arrays) {
+  while (std::ranges::find(arrays, name, &data::EventArrayShape::name) != arrays.end()) name += '_';
+  return name;
+}
+
 void run_predict(const ModelEventsOptions& options, const std::string& out) {
   storage::need_ending(out, {".h5", ".hdf5", ".parquet", ".root"}, "predict");
   const ModelEvents model(options, Truth::kNone);
@@ -53,6 +59,12 @@ void run_predict(const ModelEventsOptions& options, const std::string& out) {
     outputs.push_back({output.name, output.output});
     classes.push_back(model.classes(i));
   }
+  std::vector<std::optional<size_t>> told(written.size());  // the array that says which steps are there
+  for (size_t array = 0; array < written.size(); ++array) {
+    if (!model.tells_steps(written[array])) continue;
+    told[array] = outputs.size();
+    outputs.push_back({unused_name(outputs[array].name + "_steps", outputs), {outputs[array].shape[0]}});
+  }
   std::vector<std::string> inputs;
   for (const std::filesystem::path& file : keras::files_of(model.file())) inputs.push_back(file.string());
   for (const data::TableFile& file : model.files()) inputs.push_back(file.url);
@@ -62,12 +74,18 @@ void run_predict(const ModelEventsOptions& options, const std::string& out) {
   for (const auto& [name, text] : provenance(model, options)) writer.set_attribute(name, text);
   for (size_t array = 0; array < classes.size(); ++array)
     if (!classes[array].empty()) writer.set_attribute(array, "classes", classes[array]);
+  for (size_t array = 0; array < told.size(); ++array)
+    if (told[array]) writer.set_steps(array, *told[array]);
   std::vector<int64_t> events;
   for (const data::TableFile& file : model.files()) events.push_back(file.events);
   writer.number_events(events);
   const auto not_finite =
-      model.run([&](int64_t first, const std::vector<std::vector<float>>& values, const ModelEvents::Known&) {
-        for (size_t array = 0; array < written.size(); ++array) writer.write(array, first, values[written[array]]);
+      model.run([&](int64_t first, const std::vector<std::vector<float>>& values, const ModelEvents::Known& known) {
+        for (size_t array = 0; array < written.size(); ++array) {
+          writer.write(array, first, values[written[array]]);
+          const std::vector<uint8_t>& steps = known.steps[written[array]];
+          if (told[array]) writer.write(*told[array], first, std::vector<float>(steps.begin(), steps.end()));
+        }
       });
   writer.close();
   output_file.publish();
@@ -95,7 +113,8 @@ void add_predict_verb(CLI::App& app) {
       ->required();
   verb->add_option("--out", options->out,
                    "HDF5 file to write (a path or s3://), with a data set for each output; event_numbers/file and /row "
-                   "say where each event comes from; NAME.parquet, with columns called so; or NAME.root, with the tree "
+                   "say where each event comes from, OUTPUT_steps which steps of a sequence are there; NAME.parquet, "
+                   "with columns called so; or NAME.root, with the tree "
                    "'scores' of such branches, a friend of the events' tree")
       ->required();
   verb->add_option("--input", options->model.fields,

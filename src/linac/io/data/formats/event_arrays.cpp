@@ -223,6 +223,8 @@ class Hdf5Arrays : public EventArraysFile {
          fmt::format("attribute {} of '{}' cannot be written", name, array.name));
   }
 
+  std::string name(size_t i) const override { return arrays_.at(i).name; }
+
   void number_events(std::span<const int64_t> events) override {
     const hdf5::Lock lock;
     const Handle group(H5Gcreate2(file_.get(), kEventNumbers, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), H5Gclose);
@@ -313,6 +315,10 @@ void EventArraysWriter::set_attribute(const std::string& name, const std::string
 
 void EventArraysWriter::set_attribute(size_t i, const std::string& name, const std::vector<std::string>& texts) {
   file_->set_attribute(i, name, texts);
+}
+
+void EventArraysWriter::set_steps(size_t i, size_t of_steps) {
+  file_->set_attribute(i, kStepsAttribute, {file_->name(of_steps)});
 }
 
 void EventArraysWriter::number_events(std::span<const int64_t> events) {

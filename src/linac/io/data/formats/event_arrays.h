@@ -19,6 +19,9 @@ std::vector<std::string> array_names(const std::filesystem::path& path);
 std::vector<std::string> array_texts(const std::filesystem::path& path, const std::string& array,
                                      const std::string& attribute);
 
+/// About an array of sequences: the name of that which says which steps are there, (events, steps) of 1 and 0.
+inline constexpr const char* kStepsAttribute = "steps";
+
 class EventArrays {
  public:
   /// Opens the data sets called `names`. Data error naming the file and those it has if one is missing, holds no
@@ -70,6 +73,8 @@ class EventArraysWriter {
   void set_attribute(const std::string& name, const std::string& text);
   /// Texts about array i.
   void set_attribute(size_t i, const std::string& name, const std::vector<std::string>& texts);
+  /// That array `of_steps` says which steps of array i are there.
+  void set_steps(size_t i, size_t of_steps);
   /// Where each event comes from: the group "event_numbers" with the data sets "file", the place of its file among
   /// these, and "row", its row in it from 0 on. `events`: how many each file has, all of them in order.
   void number_events(std::span<const int64_t> events);

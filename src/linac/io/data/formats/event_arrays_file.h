@@ -19,6 +19,8 @@ class EventArraysFile {
   virtual ~EventArraysFile() = default;
   virtual void set_attribute(const std::string& name, const std::string& text) = 0;
   virtual void set_attribute(size_t i, const std::string& name, const std::vector<std::string>& texts) = 0;
+  /// What array i is called in the file.
+  virtual std::string name(size_t i) const = 0;
   virtual void number_events(std::span<const int64_t> events) = 0;
   virtual void write(size_t i, int64_t first, std::span<const float> values) = 0;
   virtual void close() = 0;

@@ -32,6 +32,8 @@ class ParquetArrays : public EventArraysFile {
     metadata_->Append(fmt::format("{}/{}", columns_.at(i).name, name), nlohmann::json(texts).dump());
   }
 
+  std::string name(size_t i) const override { return columns_.at(i).name; }
+
   void number_events(std::span<const int64_t> events) override {
     for (const Column& column : columns_) {
       if (column.name != kFile && column.name != kRow) continue;

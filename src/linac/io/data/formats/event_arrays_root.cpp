@@ -55,6 +55,8 @@ class RootArrays : public EventArraysFile {
     about_arrays_[name][branches_.at(i)] = texts;
   }
 
+  std::string name(size_t i) const override { return branches_.at(i); }
+
   void number_events(std::span<const int64_t> events) override {
     const size_t files = add_branch("file", root::TreeWriter::Number::kInt32, {});
     const size_t rows = add_branch("row", root::TreeWriter::Number::kInt64, {});
