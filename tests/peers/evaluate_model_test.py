@@ -242,7 +242,7 @@ def predicted_sequences(folder: pathlib.Path, data: dict) -> None:
     with h5py.File(folder / "fewer.h5", "w") as file:
         file["tags"] = data["tags"][:-1]
     refused(3, f"has {EVENTS} events, but {folder}/fewer.h5:tags has {EVENTS - 1}", "--predictions", folder / "one.h5", "--targets", f"{folder}/fewer.h5:tags")
-    for why, words in (("half", "holds 0.5, wanted is 1"), ("short", "events of"), ("gone", "no column"), ("no word", "the attribute 'steps'"),
+    for why, words in (("half", "holds 0.5, wanted is 1"), ("short", "events of"), ("gone", "no data set 'tags_steps'"), ("no word", "the attribute 'steps'"),
                        ("broken", f"the scores of 1 of {EVENTS} events are NaN")):
         other = folder / "spoilt.h5"
         shutil.copy(folder / "one.h5", other)
