@@ -243,6 +243,7 @@ def predicted_sequences(folder: pathlib.Path, data: dict) -> None:
         file["tags"] = data["tags"][:-1]
     refused(3, f"has {EVENTS} events, but {folder}/fewer.h5:tags has {EVENTS - 1}", "--predictions", folder / "one.h5", "--targets", f"{folder}/fewer.h5:tags")
     for why, words in (("half", "holds 0.5, wanted is 1"), ("short", "events of"), ("gone", "no data set 'tags_steps'"), ("no word", "the attribute 'steps'"),
+                       ("empty", "has no step of any event"),
                        ("broken", f"the scores of 1 of {EVENTS} events are NaN")):
         other = folder / "spoilt.h5"
         shutil.copy(folder / "one.h5", other)
@@ -257,6 +258,10 @@ def predicted_sequences(folder: pathlib.Path, data: dict) -> None:
                 file["tags_steps"] = mask[:, 1:]
             if why == "no word":
                 del file["tags"].attrs["steps"]
+            if why == "empty":
+                del file["tags"]
+                file["tags"], file["tags_steps"] = np.zeros((0, STEPS, 3), "f4"), np.zeros((0, STEPS), "f4")
+                file["tags"].attrs.create("steps", ["tags_steps"], dtype=h5py.string_dtype())
             if why == "broken":
                 file["tags"][3, 0, 1] = np.nan
         refused(11 if why == "broken" else 3, words, "--predictions", f"{other}:tags", *truth)

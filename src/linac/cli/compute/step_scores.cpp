@@ -28,7 +28,7 @@ Lists read_lists(const std::string& file, const std::string& name) {
   const auto reader = data::open_table_reader(source, {{.name = name, .shape = {}, .as_stored = true}});
   Lists lists;
   std::vector<data::RaggedColumn> block;
-  for (reader->next(block); !block.at(0).rows.empty(); reader->next(block)) {
+  for (reader->next(block); !block.empty() && !block[0].rows.empty(); reader->next(block)) {
     const data::RaggedColumn& column = block[0];
     if (lists.events == 0) lists.rows = column.rows.front();
     for (const uint32_t rows : column.rows)
@@ -51,6 +51,7 @@ std::optional<StepScores> read_step_scores(const std::string& file, const std::s
     refuse(file, fmt::format("'{}' has {} events of {} x {} steps, but '{}' has {} of {}", noted[0], steps.events,
                              steps.rows, steps.row_size, name, scores.events, scores.rows));
   }
+  if (scores.events == 0 || scores.rows == 0) refuse(file, fmt::format("'{}' has no step of any event", name));
   const auto odd = std::ranges::find_if(steps.values, [](float there) { return there != 0 && there != 1; });
   if (odd != steps.values.end()) {
     refuse(file, fmt::format("event {}: '{}' holds {}, wanted is 1 for a step that is there and 0 for one that is not",
