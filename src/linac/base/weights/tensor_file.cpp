@@ -56,6 +56,8 @@ nlohmann::json entry(const char* type, const std::vector<int64_t>& shape, size_t
 }
 
 std::vector<float> floats_at(std::string_view data, const nlohmann::json& offsets, const std::string& where) {
+  if (!offsets.at(0).is_number_unsigned() || !offsets.at(1).is_number_unsigned())
+    damaged(where, "the place of a tensor is no count of bytes");
   const auto begin = offsets.at(0).get<uint64_t>(), end = offsets.at(1).get<uint64_t>();
   if (begin > end || end > data.size() || (end - begin) % sizeof(float) != 0)
     damaged(where, "a tensor lies outside the file");
@@ -145,13 +147,16 @@ TensorFile decode_tensors(std::string_view bytes, const std::string& where, Dige
     damaged(where, "impossible header size");
   const std::string_view data = bytes.substr(kSizeBytes + header_bytes);
   TensorFile file;
+  size_t values = 0;
   try {
     const auto header = nlohmann::json::parse(bytes.substr(kSizeBytes, header_bytes));
     for (const auto& [name, value] : header.items()) {
       if (name == "__metadata__") {
         file.meta = nlohmann::json::parse(value.at("linac").get<std::string>());
       } else if (name != kDigestName) {
-        file.tensors[name] = floats_at(data, value.at("data_offsets"), where);
+        const auto& tensor = file.tensors[name] = floats_at(data, value.at("data_offsets"), where);
+        values += tensor.size();
+        if (values > data.size() / sizeof(float)) damaged(where, "its tensors overlap");
       }
     }
   } catch (const nlohmann::json::exception& error) {

@@ -54,5 +54,18 @@ TEST(TensorFile, RefusesAHeaderSizeBeyondTheFile) {
   }
 }
 
+TEST(TensorFile, RefusesPlacesThatAreNone) {
+  const auto file = [](const std::string& offsets) {
+    const std::string header =
+        R"({"__metadata__":{"linac":"{}"},"a":{"data_offsets":[0,8]},"b":{"data_offsets":)" + offsets + "}}";
+    const uint64_t size = header.size();
+    return std::string(reinterpret_cast<const char*>(&size), sizeof size) + header + std::string(16, 'x');
+  };
+  EXPECT_EQ(decode_tensors(file("[8,16]"), "whole", Digest::kNone).tensors.size(), 2U);
+  for (const char* bad :
+       {"[8,20]", "[16,8]", "[8,15]", "[-8,8]", "[0.5,8]", "[8,1e300]", "[8,true]", "[8]", "8", "[0,16]"})
+    EXPECT_THROW(decode_tensors(file(bad), bad, Digest::kNone), Error) << bad;
+}
+
 }  // namespace
 }  // namespace linac::weights
