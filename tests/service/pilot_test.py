@@ -305,6 +305,20 @@ def what_a_user_lost_the_right_to_ends(world: World) -> None:
         bob.run("cancel", one)
 
 
+def a_lease_of_a_user_who_is_disabled_meanwhile_begins_nothing(world: World) -> None:
+    """Between a lease and its beginning an agent makes ready; who has the right to begin is asked at both, and again if the lease is asked for again."""
+    people, service = world.people, world.service
+    dan = world.client_of(people.user("dan"))
+    [run] = dan.submit(*SHORT, *of_tag("disabled"))
+    agent = Hostile(world, world.shared, work_for(world, world.shared, "disabled", 5, tags=["disabled"]))
+    good(call(service, "PATCH", "/api/v1/users/dan", {"disabled": True}, people.admin))
+    begun = agent.say("POST", "begin", {})
+    assert begun.status == 409, (begun.status, begun.body)
+    again = call(service, "POST", f"/api/v1/agents/{agent_id('disabled')}/work", {**ROOM, "wait_s": 0, "tags": ["disabled"]}, world.shared)
+    assert again.status == 409 or again.json()["work"] is None, again.body
+    world.client.run("cancel", run)
+
+
 def jobs_of_others_run_in_a_sandbox_without_the_agents_token(world: World) -> None:
     bob = world.client_of(world.people.bob)
     with tempfile.TemporaryDirectory() as home:
@@ -514,7 +528,8 @@ def a_killed_service_finds_its_agents_again(world: World) -> None:
 TESTS = [two_agents_share_the_jobs_and_train_the_same_bits, a_drained_agent_gives_its_job_back, a_job_goes_on_elsewhere_when_its_agent_is_cut_off,
          a_killed_agent_is_followed_by_another_in_its_folder, jobs_that_no_agent_could_run_are_refused, an_agent_takes_no_more_than_fits,
          tokens_of_agents_open_nothing_else, a_users_agent_never_gets_anothers_job_or_secrets, a_hostile_agent_reaches_nothing_but_its_run,
-         what_a_user_lost_the_right_to_ends, jobs_of_others_run_in_a_sandbox_without_the_agents_token, an_agent_that_cannot_work_leaves_jobs_to_others,
+         what_a_user_lost_the_right_to_ends, a_lease_of_a_user_who_is_disabled_meanwhile_begins_nothing,
+         jobs_of_others_run_in_a_sandbox_without_the_agents_token, an_agent_that_cannot_work_leaves_jobs_to_others,
          a_hostile_service_does_not_leave_the_agents_folder, an_agent_of_one_job_keeps_what_it_begins, a_killed_service_finds_its_agents_again]
 LEASES_END = (a_job_goes_on_elsewhere_when_its_agent_is_cut_off, a_hostile_agent_reaches_nothing_but_its_run)
 

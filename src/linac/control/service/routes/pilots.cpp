@@ -97,11 +97,16 @@ std::string run_of(const std::string& label) {
   return label.substr(0, label.rfind('-'));
 }
 
+/// kState where the owner of the run's job has lost the right to begin one.
+void check_owner(Database& database, const std::string& run) {
+  const catalog::QueuedJob job = catalog::queued_job(database, run);
+  if (const std::string why = why_no_job(catalog::person(database, job.user), catalog::Action::kBegin); !why.empty())
+    throw Refusal(RefusalKind::kState, fmt::format("[pilots] {} does not start: {}", run, why));
+}
+
 /// A question waits. Meanwhile its token may have ended, or its user, or the job's, have lost his rights.
 void check_again(Database& database, const Request& request, const launch::HandedWork& work) {
-  const catalog::QueuedJob job = catalog::queued_job(database, run_of(work.label));
-  if (const std::string why = why_no_job(catalog::person(database, job.user), catalog::Action::kBegin); !why.empty())
-    throw Refusal(RefusalKind::kState, fmt::format("[pilots] {} does not start: {}", job.run, why));
+  check_owner(database, run_of(work.label));
   if (request.caller.token.empty()) return;  // a service without users
   const auto kept = catalog::token_in_force(database, request.caller.token);
   if (!kept || !(work.own || caller_of(*kept).for_all))
@@ -259,9 +264,14 @@ Response file_of(Context& context, const Request& request) {
   return response;
 }
 
-json begun(launch::PilotBoard& board, const Request& request) {
-  board.begin(lease_claim(request, request.variable("attempt")), now_ms());
-  return {{"lease_ms", board.lease().count()}};
+/// Between the lease and the beginning lies what the agent makes ready.
+Handler begin_handler(Context& context, launch::PilotBoard& board) {
+  return reads(context, [&board](Database& database, Request& request) -> json {
+    const std::string& label = request.variable("attempt");
+    check_owner(database, run_of(label));
+    board.begin(lease_claim(request, label), now_ms());
+    return {{"lease_ms", board.lease().count()}};
+  });
 }
 
 json renewed(launch::PilotBoard& board, const Request& request) {
@@ -340,9 +350,8 @@ std::vector<Route> pilot_routes(Context& context, execution::Scheduler& schedule
                                BodyKind::kNone,
                                {},
                                answers([&board](Request& request) { return agents_response(board, request); })}),
-      changing(of_lease,
-               route(kPost, "begin", "begin_lease", "The job is about to run there", BodyKind::kJson, {},
-                     aside_json([&board](const Request& request) { return begun(board, request); }), kWordsBytesMax)),
+      changing(of_lease, route(kPost, "begin", "begin_lease", "The job is about to run there", BodyKind::kJson, {},
+                               begin_handler(context, board), kWordsBytesMax)),
       changing(of_lease,
                route(kPost, "renew", "renew_lease", "The job goes on", BodyKind::kJson,
                      {{"use", FieldType::kObject, false, "cpu_s, memory_bytes, read_bytes, written_bytes so far"}},
