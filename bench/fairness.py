@@ -3,9 +3,9 @@
 
   bench/fairness.py --before PATH/bin/linac --before-commit COMMIT --after PATH/bin/linac [--rounds 5] [--seconds 5] [--runs 10000]
 
-Bob asks for what a page asks for, one request after the other, 20 a second. Eve asks on eight connections for: searches with as many
-conditions as fit, searches that name a million experiments, lists of the runs of which one has 300,000 metrics, and requests whose body
-never comes. Writes bench/results/DATE-fairness.md. BENCH_PREFIX, words before the command: a lock, say, that keeps other work away."""
+Bob asks for what a page asks for and makes runs, one request after the other, 20 a second. Eve asks on eight connections for: searches with as many
+conditions as fit, searches that name a million experiments, lists of the runs of which one has as many metrics as it may, that run itself,
+requests whose body never comes, and batches of points of which each has a name of its own, to a new run each. Writes bench/results/DATE-fairness.md. BENCH_PREFIX, words before the command: a lock, say, that keeps other work away."""
 
 import concurrent.futures
 import contextlib
@@ -26,7 +26,7 @@ from store import store
 
 EVES, RATE = 8, 20
 SEARCH = "/api/2.0/mlflow/runs/search"
-MANY_NAMES = 300_000
+MANY_NAMES = 10_000  # of a run
 
 
 class Client:
@@ -65,8 +65,8 @@ def users(service: Service) -> tuple[str, str]:
     return tokens[0], tokens[1]
 
 
-def fill(url: str, token: str, runs: int) -> str:
-    """Eve's runs of five tags each; the last one has a great many metrics, and is of an experiment of its own."""
+def fill(url: str, token: str, runs: int) -> tuple[str, str]:
+    """Eve's runs of five tags each; the last one has a great many metrics, and is of an experiment of its own: that, and the run."""
     def some(part: int) -> None:
         client = Client(url, token)
         for i in range(part, runs, 16):
@@ -81,7 +81,7 @@ def fill(url: str, token: str, runs: int) -> str:
     for i in range(0, MANY_NAMES, 1000):
         metrics = [{"key": f"a-name-of-a-metric-{i + k}", "value": k, "timestamp": 1, "step": 1} for k in range(1000)]
         good(client.ask("POST", "/api/2.0/mlflow/runs/log-batch", {"run_id": run, "metrics": metrics}))
-    return wide
+    return wide, run
 
 
 def conditions() -> str:
@@ -91,16 +91,22 @@ def conditions() -> str:
     return text
 
 
-def worst_of(kind: str, url: str, token: str, wide: str, stop) -> None:
+def worst_of(kind: str, url: str, token: str, wide: str, run: str, stop) -> None:
     """On one connection after the other, in a process of its own, so that making requests does not hold Bob up."""
     client = Client(url, token)
     search = {"conditions": {"experiment_ids": ["0"], "filter": conditions(), "max_results": 1}, "names": {"experiment_ids": [wide], "max_results": 10},
               "experiments": {"experiment_ids": ["0"] * 700_000, "max_results": 1}}
     body = json.dumps(search[kind]).encode() if kind in search else None
+    points = json.dumps({"sender": "eve", "sequence": 1, "points": {f"metric-{i}": [[1, 1, 1], [2, 2, 2]] for i in range(MANY_NAMES)}}).encode()
     while not stop.is_set():
         with contextlib.suppress(http.client.HTTPException, OSError):
             if body:
                 client.ask("POST", SEARCH, body)
+            elif kind == "a run":
+                client.ask("GET", f"/api/2.0/mlflow/runs/get?run_id={run}")
+            elif kind == "writes":
+                made = good(client.ask("POST", "/api/2.0/mlflow/runs/create", {"experiment_id": wide}))["run"]["info"]["run_id"]
+                client.ask("POST", f"/api/v1/runs/{made}/points", points)
             else:
                 host, port = client.host.split(":")
                 with socket.create_connection((host, int(port)), timeout=10) as silent:
@@ -110,25 +116,26 @@ def worst_of(kind: str, url: str, token: str, wide: str, stop) -> None:
 
 def delays(url: str, token: str, seconds: float) -> list[float]:
     client, taken = Client(url, token), []
-    paths = ["/api/v1/experiments", "/api/v1/runs?limit=20", "/api/v1/me"]
+    create = "/api/2.0/mlflow/runs/create"
+    asks = [("GET", "/api/v1/experiments", None), ("GET", "/api/v1/runs?limit=20", None), ("GET", "/api/v1/me", None), ("POST", create, {"experiment_id": "0"})]
     begin = time.monotonic()
     for number in range(int(seconds * RATE)):
         if (now := time.monotonic()) > begin + 6 * seconds:
             break
         time.sleep(max(0.0, begin + number / RATE - now))
         asked = time.monotonic()
-        good(client.ask("GET", paths[number % len(paths)]))
+        good(client.ask(*asks[number % len(asks)]))
         taken.append(time.monotonic() - asked)
     return sorted(taken)
 
 
 def of_service(service: Service, runs: int, seconds: float) -> dict:
     bob, eve = users(service)
-    wide = fill(service.url, eve, runs)
+    wide, run = fill(service.url, eve, runs)
     figures = {}
-    for kind in ("nothing", "conditions", "experiments", "names", "bodies"):
+    for kind in ("nothing", "conditions", "experiments", "names", "a run", "bodies", "writes"):
         stop = multiprocessing.Event()
-        eves = [multiprocessing.Process(target=worst_of, args=(kind, service.url, eve, wide, stop), daemon=True) for _ in range(EVES if kind != "nothing" else 0)]
+        eves = [multiprocessing.Process(target=worst_of, args=(kind, service.url, eve, wide, run, stop), daemon=True) for _ in range(EVES if kind != "nothing" else 0)]
         for one in eves:
             one.start()
         time.sleep(1)

@@ -561,7 +561,9 @@ def test_damaged_pages(people: People):
 
 
 # Rows of the page of bounds that are no matter of what a request names; the tests that hold them.
-OTHER_BOUNDS = {"head.bytes": "server_http_test", "search.seconds": "catalog_test", "list.names": "catalog_test", "user.readers": "service_test", "user.waiting": "service_test"}
+OTHER_BOUNDS = {"head.bytes": "server_http_test", "search.seconds": "catalog_test", "search.bytes": "catalog_test", "list.names": "catalog_test",
+                "list.text": "catalog_test", "run.parameters": "catalog_test", "run.tags": "catalog_test", "user.readers": "service_test",
+                "user.waiting": "service_test", "user.streams": "service_test", "user.bodies": "test_bodies_of_one_user"}
 
 
 def bound_trials(people: People) -> dict:
@@ -575,7 +577,24 @@ def bound_trials(people: People) -> dict:
     metrics = lambda n: [{"key": f"m{i % 9}", "value": 1, "timestamp": i, "step": i} for i in range(n)]  # noqa: E731
     pairs = lambda n, name: [{"key": f"{name}{i}", "value": "1"} for i in range(n)]  # noqa: E731
     curves = lambda runs, keys, n: post("/api/v1/curves", {"runs": [run] * runs, "keys": ["m0"] * keys, "stretches": n})  # noqa: E731
-    senders = iter(range(100))
+    senders, numbers = iter(range(100)), iter(range(100))
+    new_run = lambda: good(people.mlflow(ann, "runs/create", {"experiment_id": "0", "run_name": "of bounds"})).json()["run"]["info"]["run_id"]  # noqa: E731
+
+    def inputs(to: str, profiles: list[str]) -> Answer:
+        """Data sets that no other run has, of names of one length."""
+        number = next(numbers)
+        sets = [{"dataset": {"name": f"{number:03}-{i:03}", "digest": "d", "profile": profile}, "tags": []} for i, profile in enumerate(profiles)]
+        return post(f"{mlflow}runs/log-inputs", {"run_id": to, "datasets": sets})
+
+    def answer_of(size: int) -> Answer:
+        """Of a run of so many bytes."""
+        def of(profiles: list[str]) -> Answer:
+            to = new_run()
+            for profile in profiles:
+                good(inputs(to, [profile]))
+            return get(f"/api/v1/runs/{to}")
+        more = size - len(good(of([""] * 3)).body)
+        return of(["a" * (more // 3), "a" * (more // 3), "a" * (more - more // 3 * 2)])
 
     def padded(path: str, body: dict, size: int) -> Answer:
         data = json.dumps(body).encode()
@@ -590,6 +609,9 @@ def bound_trials(people: People) -> dict:
         "search.experiments": lambda n: search(experiment_ids=["0"] * n),
         "search.results": lambda n: search(max_results=n),
         "search.body": lambda n: padded(f"{mlflow}runs/search", {"experiment_ids": ["0"]}, n),
+        "answer.bytes": answer_of,
+        "run.metrics": lambda n: post(f"/api/v1/runs/{new_run()}/points", {"sender": "s", "sequence": 1, "points": {f"m{i}": [[1, 1, 1]] for i in range(n)}}),
+        "run.inputs": lambda n: inputs(new_run(), [""] * n),
         "list.limit": lambda n: get(f"/api/v1/runs?limit={n}"),
         "request.things": lambda n: post("/api/v1/curves", {"runs": [run] * n, "keys": []}),
         "curves.curves": lambda n: curves(1, n, 1),
@@ -623,6 +645,65 @@ def test_bounds(people: People):
         assert str(above.status) == status, (name, above.status, above.body[:300])
         told = above.body.decode().replace("\\", "")
         assert words in told and str(most) in told, (name, words, told)
+
+
+def test_bodies_of_one_user(people: People):
+    """Bodies that are on their way take memory: a user's together have a bound, and another user has his own."""
+    each, most = 4 << 20, 64 << 20
+    host, port = people.service.url.split("//")[1].split(":")
+    run = good(people.mlflow(people.ann, "runs/create", {"experiment_id": "0"})).json()["run"]["info"]["run_id"]
+    tag = {"run_id": run, "key": "a", "value": "b"}
+    held = []
+    try:
+        for length in [b"Content-Length: %d" % each] * (most // each - 1) + [b"Transfer-Encoding: chunked"]:  # that one may have as many
+            connection = socket.create_connection((host, int(port)), timeout=10)
+            connection.sendall(b"POST /api/2.0/mlflow/runs/log-batch HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer " + people.ann.encode() +
+                               b"\r\n" + length + b"\r\nExpect: 100-continue\r\n\r\n")
+            held.append(connection)
+            assert b"100 Continue" in connection.recv(100)
+        refused = people.mlflow(people.ann, "runs/set-tag", tag)
+        assert refused.status == 429 and b"bodies of yours" in refused.body and str(most).encode() in refused.body, refused.body
+        good(call(people.service, "GET", "/api/v1/me", token=people.ann))  # has none
+        good(people.mlflow(people.bob, "experiments/search", {"max_results": 1}))
+    finally:
+        for connection in held:
+            connection.close()
+    wait_for(lambda: people.mlflow(people.ann, "runs/set-tag", tag).status == 200, "room for bodies again", 10)
+
+
+def test_heavy_writes(_: People):
+    """Twelve of one user's largest batches at once: another's write goes between them."""
+    with Service() as service:
+        people = People(service)
+        new_run = lambda who: good(people.mlflow(who, "runs/create", {"experiment_id": "0"})).json()["run"]["info"]["run_id"]  # noqa: E731
+        body = json.dumps({"sender": "s", "sequence": 1, "points": {f"metric-{i}": [[1, 1, 1], [2, 2, 2]] for i in range(9_000)}}).encode()
+        runs = [new_run(people.ann) for _ in range(12)]
+        with concurrent.futures.ThreadPoolExecutor(len(runs)) as pool:
+            going_on = [pool.submit(call, service, "POST", f"/api/v1/runs/{run}/points", body, people.ann) for run in runs]
+            wait_for(lambda: any(one.done() for one in going_on), "the first of them", 120)
+            new_run(people.bob)
+            waiting = sum(not one.done() for one in going_on)
+            assert waiting >= 6, f"{len(runs) - waiting} of {len(runs)} heavy writes went first"
+            for one in going_on:
+                good(one.result())
+
+
+def test_lists_of_large_runs(_: People):
+    """A list is read in smaller pieces where its runs are larger than a read may be: nobody's run keeps others from the list."""
+    with Service() as first:
+        token = first.token
+        first.own_folder = False
+        assert first.stop() == 0
+    runs, tags, size = 24, 45, 65_000  # 70 MB
+    with sqlite3.connect(first.folder / "books.db") as database:
+        database.executemany("INSERT INTO runs (id, experiment, name, user_name, state, reason, deleted, created_ms, started_ms, ended_ms, order_ms) "
+                             "VALUES (?, 0, 'r', 'admin', 'RUNNING', '', 0, 1, 1, 0, 1)", ((f"{i:032x}",) for i in range(runs)))
+        database.executemany("INSERT INTO run_tags (run, key, value) SELECT number, ?, ? FROM runs", ((f"tag-{i}", "x" * size) for i in range(tags)))
+    with Service(data=str(first.folder)) as service:
+        service.own_folder = True
+        answer = good(call(service, "GET", "/api/v1/runs", token=token))
+        found = answer.json()["runs"]
+        assert len(found) == runs and all(len(run["tags"]) == tags for run in found), len(found)
 
 
 def test_bodies_that_never_come(_: People):

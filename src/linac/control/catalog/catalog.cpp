@@ -8,6 +8,7 @@
 #include <deque>
 #include <mutex>
 #include <thread>
+#include <unordered_map>
 #include <utility>
 
 #include "linac/base/base/log.h"
@@ -31,6 +32,7 @@ constexpr milliseconds kRetry{100};
 constexpr int64_t kLookedAtFirstBytes = 64 << 20;  // of a database whose pages are looked at before it is used
 
 struct Item {
+  std::string who;
   Catalog::Work work;
   Catalog::Done done;
   std::exception_ptr error;
@@ -87,16 +89,18 @@ class Catalog::Implementation {
     if (looker_.joinable()) looker_.join();
   }
 
-  void write(Work work, Done done) {
+  void write(Work work, Done done, const std::string& who) {
     if (damaged_) {
       done(std::make_exception_ptr(refusal_to_write()));
       return;
     }
     {
       const std::lock_guard lock(mutex_);
-      if (waiting_.size() < kWaitingMax) {
-        waiting_.push_back({std::move(work), std::move(done), nullptr});
-        if (waiting_.size() == 1) wake_.notify_one();
+      if (count_ < kWaitingMax) {
+        std::deque<Item>& of_one = waiting_[who];
+        if (of_one.empty()) order_.push_back(who);
+        of_one.push_back({who, std::move(work), std::move(done), nullptr});
+        if (++count_ == 1) wake_.notify_one();
         return;
       }
     }
@@ -105,7 +109,7 @@ class Catalog::Implementation {
                 fmt::format("[catalog] {} changes wait to be written; try again in a second", kWaitingMax))));
   }
 
-  void read(const Work& work, milliseconds limit) {
+  void read(const Work& work, ReadLimit limit) {
     const auto deadline = Clock::now() + kLostReadMax;
     auto c = take_reader();
     for (;;) {
@@ -182,16 +186,36 @@ class Catalog::Implementation {
     for (;;) {
       {
         std::unique_lock lock(mutex_);
-        wake_.wait(lock, [&] { return stopping_ || !waiting_.empty(); });
-        if (waiting_.empty()) return;
-        const size_t n = std::min(waiting_.size(), kGroupMax);
-        group.assign(std::make_move_iterator(waiting_.begin()),
-                     std::make_move_iterator(waiting_.begin() + static_cast<long>(n)));
-        waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<long>(n));
+        wake_.wait(lock, [&] { return stopping_ || count_ > 0; });
+        if (count_ == 0) return;
+        while (count_ > 0 && group.size() < kGroupMax) group.push_back(next());
       }
-      for (size_t begin = 0; begin < group.size();) begin += acknowledged_from(std::span(group).subspan(begin));
+      const size_t n = acknowledged_from(group);
+      const std::lock_guard lock(mutex_);
+      for (; group.size() > n; group.pop_back()) give_back(std::move(group.back()));
       group.clear();
     }
+  }
+
+  /// The first that waits of him whose turn it is.
+  Item next() {
+    const auto at = waiting_.find(order_.front());
+    order_.pop_front();
+    Item item = std::move(at->second.front());
+    at->second.pop_front();
+    if (at->second.empty())
+      waiting_.erase(at);
+    else
+      order_.push_back(at->first);
+    --count_;
+    return item;
+  }
+  void give_back(Item item) {
+    std::deque<Item>& of_one = waiting_[item.who];
+    if (!of_one.empty()) std::erase(order_, item.who);
+    order_.push_front(item.who);
+    of_one.push_front(std::move(item));
+    ++count_;
   }
 
   /// Carries out the first of `items`, one at least, and tells them; how many.
@@ -311,7 +335,9 @@ class Catalog::Implementation {
 
   std::mutex mutex_;
   std::condition_variable wake_;
-  std::deque<Item> waiting_;
+  std::unordered_map<std::string, std::deque<Item>> waiting_;  // none of them empty
+  std::deque<std::string> order_;                              // in which their turns come
+  size_t count_ = 0;                                           // of all that wait
   bool stopping_ = false;
 
   std::atomic<bool> damaged_ = false, stop_looking_ = false;
@@ -328,13 +354,13 @@ class Catalog::Implementation {
 Catalog::Catalog(const std::string& url, int readers)
     : implementation_(std::make_unique<Implementation>(url, readers)) {}
 Catalog::~Catalog() = default;
-void Catalog::write(Work work, Done done) {
-  implementation_->write(std::move(work), std::move(done));
+void Catalog::write(Work work, Done done, const std::string& who) {
+  implementation_->write(std::move(work), std::move(done), who);
 }
 std::string Catalog::damage() const {
   return implementation_->damage();
 }
-void Catalog::read(const Work& work, milliseconds limit) {
+void Catalog::read(const Work& work, ReadLimit limit) {
   implementation_->read(work, limit);
 }
 

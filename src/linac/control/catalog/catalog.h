@@ -4,7 +4,6 @@
 // disk, and 1,000 small requests cost one fsync. Reads run beside it on connections of their own and see committed
 // state. Thread-safe.
 
-#include <chrono>
 #include <exception>
 #include <functional>
 #include <future>
@@ -29,11 +28,11 @@ class Catalog {
   /// disk, with what it threw (it alone is undone), or with the environment error that undid the transaction. A lost
   /// connection to PostgreSQL is opened again, and the transaction tried again for a bounded time. At most kWaitingMax
   /// wait; beyond, `done` is called at once with kLimit. `work` may therefore run more than once and must set, not add
-  /// to, what it captures.
-  void write(Work work, Done done);
+  /// to, what it captures. Works of one `who` are carried out in their order, those of several in turn: whoever has
+  /// many waiting keeps others waiting for one of his, and for the transaction that goes on.
+  void write(Work work, Done done, const std::string& who = {});
   /// Runs `work` on a reader's connection in the calling thread, in one read transaction. Waits for a free connection.
-  /// A statement that takes longer than `limit` is kInvalid; 0: it may.
-  void read(const Work& work, std::chrono::milliseconds limit = {});
+  void read(const Work& work, ReadLimit limit = {});
 
   /// What is damaged; empty: nothing is known to be. Pages of SQLite are looked at when it is opened (a large
   /// database's while it is in use), and damage that a statement meets counts as well. Then nothing is written any
@@ -42,16 +41,18 @@ class Catalog {
 
   /// The same, waiting for and returning what `work` returns.
   template <class F>
-  auto write(F work) {
+  auto write(F work, const std::string& who = {}) {
     using R = std::invoke_result_t<F, Database&>;
     std::promise<void> committed;
     auto future = committed.get_future();
     if constexpr (std::is_void_v<R>) {
-      write(Work(work), [&](std::exception_ptr e) { settle(committed, e); });
+      write(
+          Work(work), [&](std::exception_ptr e) { settle(committed, e); }, who);
       future.get();
     } else {
       std::optional<R> result;
-      write(Work([&](Database& d) { result = work(d); }), [&](std::exception_ptr e) { settle(committed, e); });
+      write(
+          Work([&](Database& d) { result = work(d); }), [&](std::exception_ptr e) { settle(committed, e); }, who);
       future.get();
       return std::move(*result);
     }

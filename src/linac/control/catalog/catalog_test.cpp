@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <atomic>
 #include <fstream>
+#include <functional>
 #include <latch>
 #include <thread>
 
@@ -104,6 +105,43 @@ TEST_P(WholeCatalogTest, MoreThanMayWaitIsRefused) {
   while (good < Catalog::kWaitingMax && other == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   EXPECT_EQ(good, Catalog::kWaitingMax);
   EXPECT_EQ(other, 0u);
+}
+
+/// Whoever has a thousand waiting, and whose works take long, keeps another waiting for one of them.
+TEST_P(WholeCatalogTest, ThoseWhoWriteAreServedInTurn) {
+  Catalog catalog(url_);
+  constexpr size_t kWrites = 1500;
+  std::latch begin(1), taken(1), end(kWrites + 3);
+  std::vector<std::string> order;  // of the works, on the writing thread
+  std::function<void(const std::string&, int)> write = [&](const std::string& who, int number) {
+    catalog.write(
+        [&, who, number](Database&) {
+          order.push_back(fmt::format("{}{}", who, number));
+          if (who == "ann" && number == 2) write("bob", 2);  // comes while the transaction goes on
+          std::this_thread::sleep_for(std::chrono::milliseconds(number == 2 ? 25 : 0));  // longer than a transaction
+        },
+        [&](const std::exception_ptr& e) {
+          EXPECT_FALSE(e);
+          end.count_down();
+        },
+        who);
+  };
+  catalog.write(
+      [&](Database&) {
+        taken.count_down();
+        begin.wait();
+      },
+      [](const std::exception_ptr&) {});
+  taken.wait();
+  for (int i = 0; i < static_cast<int>(kWrites); ++i) write("ann", i);
+  write("bob", 0);
+  write("bob", 1);
+  begin.count_down();
+  end.wait();
+  ASSERT_EQ(order.size(), kWrites + 3);
+  EXPECT_EQ(std::vector<std::string>(order.begin(), order.begin() + 7),
+            (std::vector<std::string>{"ann0", "bob0", "ann1", "bob1", "ann2", "ann3", "bob2"}));
+  for (size_t i = 7; i < order.size(); ++i) EXPECT_EQ(order[i], fmt::format("ann{}", i - 3));
 }
 
 TEST_P(WholeCatalogTest, ASecondServiceIsRefused) {

@@ -17,9 +17,8 @@ namespace linac::catalog {
 class Connection : public Database {
  public:
   virtual void begin_write() = 0;
-  /// One view of the catalog until commit() or rollback(). A statement that takes longer than `limit` is kInvalid; 0:
-  /// it may.
-  virtual void begin_read(std::chrono::milliseconds limit = {}) = 0;
+  /// One view of the catalog until commit() or rollback().
+  virtual void begin_read(ReadLimit limit = {}) = 0;
   /// Afterwards the changes are on the disk. If it throws, they are not, unless the connection was lost meanwhile: then
   /// nobody knows (Catalog asks the next connection).
   virtual void commit() = 0;

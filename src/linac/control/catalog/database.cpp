@@ -49,6 +49,12 @@ void check_text(std::string_view text) {
                   static_cast<unsigned char>(text[at])));
 }
 
+TooLarge::TooLarge(size_t bytes_max)
+    : Refusal(RefusalKind::kInvalid,
+              fmt::format("[catalog] the database has more than {} bytes for this, which is the most; ask for less: a "
+                          "smaller page, fewer runs or names",
+                          bytes_max)) {}
+
 Refusal too_long(std::chrono::milliseconds limit) {
   return {
       RefusalKind::kInvalid,

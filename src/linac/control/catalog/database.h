@@ -4,6 +4,7 @@
 // BLOB in SQLite (blob_type()). Not thread-safe: a connection belongs to one thread at a time. catalog.h hands
 // connections out.
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -13,6 +14,8 @@
 #include <string_view>
 #include <variant>
 #include <vector>
+
+#include "linac/base/base/refusal.h"
 
 namespace linac::catalog {
 
@@ -34,6 +37,20 @@ class Row {
  private:
   std::vector<Value> values_;
 };
+
+/// What each statement of a read may take; 0: as much as it wants. Beyond `time` it is kInvalid, beyond `bytes` of rows
+/// a TooLarge.
+struct ReadLimit {
+  std::chrono::milliseconds time{};
+  size_t bytes = 0;
+};
+/// kInvalid.
+class TooLarge : public Refusal {
+ public:
+  explicit TooLarge(size_t bytes_max);
+};
+/// Of a value in a row beside its text or bytes, about.
+constexpr size_t kValueBytes = 40;
 
 class Database {
  public:

@@ -57,10 +57,10 @@ TEST_P(DatabaseTest, AReadThatTakesTooLongIsRefused) {
       "WITH RECURSIVE c(x) AS (SELECT CAST(1 AS BIGINT) UNION ALL SELECT x + 1 FROM c WHERE x < 1000000000000) SELECT "
       "COUNT(*) FROM c";
   auto c = open_connection(url_);
-  c->begin_read(std::chrono::milliseconds(50));
+  c->begin_read({.time = std::chrono::milliseconds(50)});
   EXPECT_EQ(refusal([&] { c->query(endless); }), RefusalKind::kInvalid);
   c->rollback();
-  c->begin_read(std::chrono::milliseconds(60'000));
+  c->begin_read({.time = std::chrono::milliseconds(60'000)});
   EXPECT_EQ(c->query("SELECT 1").size(), 1u);
   c->commit();
   // Long statements are not kept: each would be another.
@@ -69,6 +69,23 @@ TEST_P(DatabaseTest, AReadThatTakesTooLongIsRefused) {
     EXPECT_EQ(c->query("SELECT '" + text + "' || CAST($1 AS TEXT)", std::to_string(i)).front().text(0),
               text + std::to_string(i));
   }
+}
+
+TEST_P(DatabaseTest, AReadOfTooManyBytesIsRefused) {
+  constexpr size_t kMost = 10'000, kText = 500, kRows = kMost / (kText + kValueBytes);
+  const std::string rows =
+      "WITH RECURSIVE c(x) AS (SELECT CAST(1 AS BIGINT) UNION ALL SELECT x + 1 FROM c WHERE x < $1) SELECT "
+      "CAST($2 AS TEXT) FROM c";
+  const std::string text(kText, 'a');
+  auto c = open_connection(url_);
+  c->begin_read({.bytes = kMost});
+  EXPECT_EQ(c->query(rows, int64_t{kRows}, text).size(), kRows);
+  EXPECT_EQ(refusal([&] { c->query(rows, int64_t{kRows} + 1, text); }), RefusalKind::kInvalid);
+  EXPECT_EQ(c->query(rows, int64_t{kRows}, text).size(), kRows);  // of each statement, in the same view
+  c->commit();
+  c->begin_read();
+  EXPECT_EQ(c->query(rows, int64_t{kRows} + 1, text).size(), kRows + 1);
+  c->commit();
 }
 
 TEST_P(DatabaseTest, ErrorsSayWhatTheyAre) {

@@ -8,6 +8,7 @@
 #include <unordered_set>
 
 #include "linac/control/catalog/records.h"
+#include "linac/control/catalog/runs.h"
 #include "linac/control/catalog/series.h"
 
 namespace linac::catalog {
@@ -107,7 +108,12 @@ void append_points(Database& database, const std::string& run, std::span<const K
       if (c.memory) c.memory->count_series();
     }
     if (repeated == Repeated::kOnce) drop_repeated(c, curve, at->second);
-    if (!curve.empty()) append_to_series(c, r.number, *key, at->second, curve);
+    if (curve.empty()) continue;
+    const bool fresh = at->second.number == 0;
+    if (fresh && r.names < 0) r.names = count_of_run(c, "series", r.number);
+    if (fresh) check_count("metrics", r.names + 1, kNamesOfRunMax);
+    append_to_series(c, r.number, *key, at->second, curve);
+    if (fresh) ++r.names;
   }
 }
 

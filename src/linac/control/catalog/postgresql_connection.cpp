@@ -66,6 +66,7 @@ class PostgresqlConnection final : public Connection {
   std::vector<Row> query(std::string_view sql, std::span<const Value> parameters) override {
     send(sql, parameters);
     const Result result = receive(sql);
+    if (limit_.bytes > 0 && bytes_of(result.get()) > limit_.bytes) throw TooLarge(limit_.bytes);
     return PQresultStatus(result.get()) == PGRES_TUPLES_OK ? rows_of(result.get()) : std::vector<Row>();
   }
   using Database::query;
@@ -92,12 +93,12 @@ class PostgresqlConnection final : public Connection {
   bool alive() const override { return PQstatus(handle_.get()) == CONNECTION_OK && !lost_; }
 
   void begin_write() override { begin("BEGIN"); }
-  void begin_read(std::chrono::milliseconds limit) override {
+  void begin_read(ReadLimit limit) override {
     limit_ = limit;
     begin("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
-    if (limit.count() == 0) return;
+    if (limit.time.count() == 0) return;
     const bool wrote = wrote_;
-    send(fmt::format("SET LOCAL statement_timeout = {}", limit.count()), {});
+    send(fmt::format("SET LOCAL statement_timeout = {}", limit.time.count()), {});
     wrote_ = wrote;
   }
   void commit() override {
@@ -146,6 +147,14 @@ class PostgresqlConnection final : public Connection {
     for (size_t at; (at = message.find(password)) != std::string::npos;)
       message.replace(at, std::strlen(password), "...");
     return message;
+  }
+
+  static size_t bytes_of(const PGresult* result) {
+    size_t bytes = 0;
+    for (int row = 0; row < PQntuples(result); ++row)
+      for (int i = 0; i < PQnfields(result); ++i)
+        bytes += kValueBytes + static_cast<size_t>(PQgetlength(result, row, i));
+    return bytes;
   }
 
   void begin(const char* how) {
@@ -242,7 +251,7 @@ class PostgresqlConnection final : public Connection {
     if (state == "23505")
       throw Refusal(RefusalKind::kExists,
                     fmt::format("[catalog] that exists already ({}); choose another name", failure.message));
-    if (state == "57014" && limit_.count() > 0) throw too_long(limit_);
+    if (state == "57014" && limit_.time.count() > 0) throw too_long(limit_.time);
     // 53: resources, 25006: read-only, 28 and 42501: rights, 58: the system, 40: deadlock, 57014 and 55P03: time-outs
     if (state.substr(0, 2) == "53" || state.substr(0, 2) == "58" || state.substr(0, 2) == "40" || state == "25006" ||
         state == "42501" || state == "57014" || state == "55P03")
@@ -255,7 +264,7 @@ class PostgresqlConnection final : public Connection {
   std::string place_, key_;
   std::unordered_map<std::string, std::string> statements_;  // types and text → name
   std::vector<std::string> unconfirmed_;                     // prepared since the last answer
-  std::chrono::milliseconds limit_{};                        // of a statement of the read that began last
+  ReadLimit limit_;                                          // of the read that began last
   int64_t names_ = 0;
   int pending_ = 0;
   bool lost_ = false;

@@ -78,6 +78,16 @@ int64_t run_number(Database& database, const std::string& id, bool writable) {
   return row->integer(0);
 }
 
+int64_t count_of_run(Database& database, const char* table, int64_t number) {
+  return database.query(fmt::format("SELECT COUNT(*) FROM {} WHERE run = $1", table), number).front().integer(0);
+}
+
+void check_count(const char* what, int64_t now, int64_t most, int64_t before) {
+  if (now <= most || now <= before) return;
+  throw Refusal(RefusalKind::kInvalid,
+                fmt::format("[runs] a run has {} {} at most; give several runs or fewer names", most, what));
+}
+
 void for_numbers(Database& database, const std::string& sql, std::span<const int64_t> numbers,
                  const std::function<void(const Row&)>& each) {
   const size_t at = sql.find(kAmongNumbers);

@@ -21,6 +21,11 @@ void check_key(const std::string& what, const std::string& key);
 void check_tag(const std::string& what, const std::string& key, const std::string& value);
 void check_name(const std::string& what, const std::string& name);
 
+/// The rows of a run in `table`.
+int64_t count_of_run(Database& database, const char* table, int64_t number);
+/// kInvalid where a run has come to more than `most` of them; of an old one that had more none are added.
+void check_count(const char* what, int64_t now, int64_t most, int64_t before = 0);
+
 /// A run's number in the tables; kNotFound, and kState if it is deleted and `writable` is asked for.
 int64_t run_number(Database& database, const std::string& id, bool writable = false);
 

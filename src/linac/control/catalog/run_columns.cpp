@@ -95,11 +95,24 @@ std::vector<Run> runs_of(Database& database, std::span<const int64_t> numbers, i
       database, "SELECT run, key, count, last, min_value, max_value FROM series", numbers, names_max,
       [&](const Row& row) { of(row).metrics.push_back(summary_of(row)); }, cut("metrics"));
   std::unordered_map<Run*, std::vector<int64_t>> data_sets;
+  // What nobody reads in a list is not in it.
+  const auto short_text = [&](const char* column) {
+    return names_max == 0
+               ? std::string(column)
+               : fmt::format("CASE WHEN LENGTH({0}) > {1} THEN '' ELSE {0} END", column, kInputTextInListMax);
+  };
   for_numbers(
       database,
-      "SELECT i.run, d.number, d.name, d.digest, d.source_type, d.source, d.schema_text, d.profile FROM inputs i "
-      "JOIN data_sets d ON d.number = i.data_set WHERE i.run IN ({numbers}) ORDER BY i.run, d.number",
+      fmt::format(
+          "SELECT i.run, d.number, d.name, d.digest, d.source_type, d.source, {}, {}, CASE WHEN {} THEN 1 ELSE 0 "
+          "END FROM inputs i JOIN data_sets d ON d.number = i.data_set WHERE i.run IN ({{numbers}}) "
+          "ORDER BY i.run, d.number",
+          short_text("d.schema_text"), short_text("d.profile"),
+          names_max == 0 ? "0 = 1"
+                         : fmt::format("LENGTH(d.schema_text) > {0} OR LENGTH(d.profile) > {0}", kInputTextInListMax)),
       numbers, [&](const Row& row) {
+        if (row.integer(8) != 0 && (of(row).cut.empty() || of(row).cut.back() != "inputs"))
+          of(row).cut.emplace_back("inputs");
         of(row).inputs.push_back({row.text(2), row.text(3), row.text(4), row.text(5), row.text(6), row.text(7), {}});
         data_sets[&of(row)].push_back(row.integer(1));
       });

@@ -101,6 +101,10 @@ void set_parameters(Database& database, const std::string& id, const Tags& param
                       key, id, row->text(0).substr(0, 100), value.substr(0, 100)));
     before[key] = value;
   }
+  if (before.size() == parameters.size()) return;
+  check_count("parameters",
+              count_of_run(database, "parameters", number) + static_cast<int64_t>(parameters.size() - before.size()),
+              kNamesOfRunMax);
   for (const auto& [key, value] : parameters)
     if (!before.contains(key))
       connection(database).post("INSERT INTO parameters (run, key, value) VALUES ($1, $2, $3)", number, key, value);
@@ -109,11 +113,14 @@ void set_parameters(Database& database, const std::string& id, const Tags& param
 void set_run_tags(Database& database, const std::string& id, const Tags& tags) {
   const int64_t number = run_number(database, id, true);
   for (const auto& [key, value] : tags) check_tag("tag", key, value);
+  const int64_t before = count_of_run(database, "run_tags", number);
   for (const auto& [key, value] : tags)
     connection(database).post(
         "INSERT INTO run_tags (run, key, value) VALUES ($1, $2, $3) "
         "ON CONFLICT (run, key) DO UPDATE SET value = excluded.value",
         number, key, value);
+  if (before + static_cast<int64_t>(tags.size()) <= kNamesOfRunMax) return;
+  check_count("tags", count_of_run(database, "run_tags", number), kNamesOfRunMax, before);
 }
 
 void delete_run_tag(Database& database, const std::string& id, const std::string& key) {
@@ -125,6 +132,7 @@ void delete_run_tag(Database& database, const std::string& id, const std::string
 void add_inputs(Database& database, const std::string& id, const std::vector<DataSet>& inputs) {
   const int64_t number = run_number(database, id, true);
   const Row run = database.query("SELECT experiment, user_name FROM runs WHERE number = $1", number).front();
+  const int64_t before = count_of_run(database, "inputs", number);
   for (const DataSet& set : inputs) {
     for (const auto& [key, value] : set.tags) check_tag("tag", key, value);
     const int64_t data_set = data_set_number(database, run.integer(0), run.text(1), set);
@@ -136,6 +144,7 @@ void add_inputs(Database& database, const std::string& id, const std::vector<Dat
           "ON CONFLICT (run, data_set, key) DO UPDATE SET value = excluded.value",
           number, data_set, key, value);
   }
+  check_count("data sets", count_of_run(database, "inputs", number), kInputsOfRunMax, before);
 }
 
 std::vector<Transition> transitions(Database& database, const std::string& id) {

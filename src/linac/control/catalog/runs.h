@@ -45,7 +45,7 @@ struct Run {
   Tags parameters, tags;
   std::vector<MetricSummary> metrics;
   std::vector<DataSet> inputs;
-  std::vector<std::string> cut;  // "metrics", "parameters", "tags": those of which there are more, in a list
+  std::vector<std::string> cut;  // "metrics", "parameters", "tags", "inputs": those of which there is more, in a list
 };
 
 struct NewRun {
@@ -99,7 +99,11 @@ struct RunSearch {
 };
 constexpr int64_t kSearchMax = 50000;
 constexpr size_t kExperimentsOfSearchMax = 10000;
-constexpr int64_t kNamesInListMax = 500;  // of a run's metrics, parameters and tags, each; run() has them all
+constexpr int64_t kNamesOfRunMax = 10000;  // metrics, parameters and tags of a run, each; kInvalid beyond
+constexpr int64_t kInputsOfRunMax = 200;   // data sets
+constexpr int64_t kNamesInListMax = 500;   // of a run's metrics, parameters and tags, each; run() has them all
+constexpr int64_t kInputTextInListMax =
+    16384;  // characters of a data set's schema or profile; longer ones are left out
 /// The numbers of a page's runs, for runs_numbered(): a page that is read piece by piece.
 Page<int64_t> search_run_numbers(Database& database, const Viewer& viewer, const RunSearch& search);
 std::vector<Run> runs_numbered(Database& database, std::span<const int64_t> numbers);

@@ -50,6 +50,57 @@ TEST_P(RunsTest, AListHasSoManyNamesOfARunAndTheRunAll) {
   EXPECT_TRUE(whole.cut.empty());
 }
 
+TEST_P(RunsTest, ARunHasSoManyNames) {
+  const std::string id = new_run();
+  const auto names = [](int64_t from, int64_t count) {
+    Tags tags;
+    for (int64_t i = from; i < from + count; ++i) tags[fmt::format("n{}", i)] = "x";
+    return tags;
+  };
+  const auto append = [&](int64_t from, int64_t count) {
+    std::vector<KeyedPoint> points;
+    for (const auto& [key, value] : names(from, count)) points.push_back({key, {0, 0, 1.0}});
+    append_points(db(), id, points);
+  };
+  append(0, kNamesOfRunMax);
+  set_parameters(db(), id, names(0, kNamesOfRunMax));
+  set_run_tags(db(), id, names(0, kNamesOfRunMax));
+  append(0, 2);
+  set_parameters(db(), id, names(0, 2));
+  set_run_tags(db(), id, names(0, 2));
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(refusal([&] { append(kNamesOfRunMax, 1); }), RefusalKind::kInvalid);
+    EXPECT_EQ(refusal([&] { set_parameters(db(), id, names(kNamesOfRunMax - 1, 2)); }), RefusalKind::kInvalid);
+  }
+  EXPECT_EQ(refusal([&] { set_run_tags(db(), id, names(kNamesOfRunMax - 1, 2)); }), RefusalKind::kInvalid);
+
+  std::vector<DataSet> inputs(kInputsOfRunMax);
+  for (size_t i = 0; i < inputs.size(); ++i) inputs[i].name = fmt::format("d{}", i), inputs[i].digest = "x";
+  add_inputs(db(), id, inputs);
+  add_inputs(db(), id, inputs);
+  EXPECT_EQ(refusal([&] { add_inputs(db(), id, {{.name = "one more", .digest = "x"}}); }), RefusalKind::kInvalid);
+}
+
+TEST_P(RunsTest, AListLeavesOutLongTextsOfDataSets) {
+  const std::string id = new_run();
+  const std::string fits(kInputTextInListMax, 'a'), longer = fits + "a";
+  const auto input = [](const char* name, const std::string& schema, const std::string& profile) {
+    return DataSet{
+        .name = name, .digest = "x", .source_type = "", .source = "", .schema = schema, .profile = profile, .tags = {}};
+  };
+  add_inputs(db(), id, {input("a", fits, fits), input("b", longer, fits), input("c", fits, longer)});
+  const auto page = search_runs(db(), Viewer::of_all(), RunSearch{});
+  ASSERT_EQ(page.items.size(), 1u);
+  const auto& found = page.items.front();
+  EXPECT_EQ(found.cut, std::vector<std::string>{"inputs"});
+  ASSERT_EQ(found.inputs.size(), 3u);
+  EXPECT_EQ(found.inputs[0].schema, fits);
+  EXPECT_EQ(found.inputs[1].schema, "");
+  EXPECT_EQ(found.inputs[1].profile, fits);
+  EXPECT_EQ(found.inputs[2].profile, "");
+  EXPECT_EQ(run(db(), id).inputs[2].profile, longer);
+}
+
 TEST_P(RunsTest, ASearchNamesSoManyExperiments) {
   RunSearch search;
   search.experiments.assign(kExperimentsOfSearchMax, 7);

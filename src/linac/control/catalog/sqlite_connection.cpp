@@ -73,10 +73,12 @@ class SqliteConnection final : public Connection {
     }
     if (!sqlite3_stmt_readonly(s)) wrote_ = true;
     std::vector<Row> rows;
+    size_t bytes = 0;
     for (;;) {
       const int code = sqlite3_step(s);
       if (code == SQLITE_DONE) return rows;
       if (code != SQLITE_ROW) fail(code, sql);
+      if (limit_.bytes > 0 && (bytes += bytes_of_row(s)) > limit_.bytes) throw TooLarge(limit_.bytes);
       rows.push_back(row(s));
     }
   }
@@ -90,11 +92,11 @@ class SqliteConnection final : public Connection {
   bool alive() const override { return true; }
 
   void begin_write() override { begin("BEGIN IMMEDIATE"); }
-  void begin_read(std::chrono::milliseconds limit) override {
+  void begin_read(ReadLimit limit) override {
     begin("BEGIN");
     limit_ = limit;
-    until_ = Clock::now() + limit;
-    if (limit.count() > 0) sqlite3_progress_handler(handle_, kStepsBetweenLooks, over, this);
+    until_ = Clock::now() + limit.time;
+    if (limit.time.count() > 0) sqlite3_progress_handler(handle_, kStepsBetweenLooks, over, this);
   }
   void commit() override {
     without_limit();
@@ -125,7 +127,10 @@ class SqliteConnection final : public Connection {
 
  private:
   static int over(void* self) { return Clock::now() > static_cast<SqliteConnection*>(self)->until_ ? 1 : 0; }
-  void without_limit() { sqlite3_progress_handler(handle_, 0, nullptr, nullptr); }
+  void without_limit() {
+    sqlite3_progress_handler(handle_, 0, nullptr, nullptr);
+    limit_ = {};
+  }
 
   void begin(std::string_view how) {
     failed_ = false;
@@ -176,6 +181,17 @@ class SqliteConnection final : public Connection {
     if (code != SQLITE_OK) fail(code, "bind");
   }
 
+  static size_t bytes_of_row(sqlite3_stmt* s) {
+    const int columns = sqlite3_column_count(s);
+    size_t bytes = 0;
+    for (int i = 0; i < columns; ++i) {
+      const int type = sqlite3_column_type(s, i);
+      bytes += kValueBytes;
+      if (type == SQLITE_TEXT || type == SQLITE_BLOB) bytes += static_cast<size_t>(sqlite3_column_bytes(s, i));
+    }
+    return bytes;
+  }
+
   static Row row(sqlite3_stmt* s) {
     std::vector<Value> values;
     const int columns = sqlite3_column_count(s);
@@ -212,7 +228,7 @@ class SqliteConnection final : public Connection {
                     fmt::format("[catalog] that exists already ({}); choose another name", reason));
     switch (code & 0xFF) {
       case SQLITE_INTERRUPT:
-        throw too_long(limit_);
+        throw too_long(limit_.time);
       case SQLITE_ERROR:
       case SQLITE_CONSTRAINT:
       case SQLITE_MISMATCH:
@@ -239,7 +255,7 @@ class SqliteConnection final : public Connection {
   std::string path_, key_;
   Descriptor lock_;
   sqlite3* handle_ = nullptr;
-  std::chrono::milliseconds limit_{};  // of the read that goes on
+  ReadLimit limit_;  // of the read that goes on
   Clock::time_point until_;
   std::unordered_map<std::string, Statement> statements_;
 };

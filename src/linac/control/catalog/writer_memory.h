@@ -25,6 +25,7 @@ struct SeriesState {
 
 struct RememberedRun {
   int64_t number = 0;
+  int64_t names = -1;  // of its metrics; -1: not counted yet
   std::unordered_map<std::string, SeriesState> series;
 };
 

@@ -31,15 +31,16 @@ bool RateLimit::left(const std::string& who, Time now) {
   return filled(who, now).left >= 1;
 }
 
-std::shared_ptr<void> Shares::take(const std::string& who) {
+std::shared_ptr<void> Shares::take(const std::string& who, int64_t amount) {
   const std::lock_guard lock(mutex_);
-  int& taken = taken_[who];
-  if (taken >= most_of_one_) return nullptr;
-  ++taken;
-  return std::shared_ptr<void>(this, [this, who](void*) {
+  const auto before = taken_.find(who);
+  const int64_t taken = before == taken_.end() ? 0 : before->second;
+  if (amount > most_of_one_ - taken) return nullptr;
+  taken_[who] = taken + amount;
+  return std::shared_ptr<void>(this, [this, who, amount](void*) {
     const std::lock_guard again(mutex_);
     const auto at = taken_.find(who);
-    if (--at->second == 0) taken_.erase(at);
+    if ((at->second -= amount) == 0) taken_.erase(at);
   });
 }
 

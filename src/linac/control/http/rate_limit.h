@@ -3,6 +3,7 @@
 // Thread-safe.
 
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -33,17 +34,17 @@ class RateLimit {
   std::unordered_map<std::string, Bucket> buckets_;
 };
 
-/// Requests under way, streams among them. Outlives what it gives.
+/// Requests under way, their streams, the bytes of their bodies. Outlives what it gives.
 class Shares {
  public:
-  explicit Shares(int most_of_one) : most_of_one_(most_of_one) {}
-  /// A place of `who`, for as long as it is held; null if he has all that he may.
-  std::shared_ptr<void> take(const std::string& who);
+  explicit Shares(int64_t most_of_one) : most_of_one_(most_of_one) {}
+  /// So much for `who`, for as long as it is held; null if that is more than he has left.
+  std::shared_ptr<void> take(const std::string& who, int64_t amount = 1);
 
  private:
-  const int most_of_one_;
+  const int64_t most_of_one_;
   std::mutex mutex_;
-  std::unordered_map<std::string, int> taken_;
+  std::unordered_map<std::string, int64_t> taken_;
 };
 
 }  // namespace linac::http

@@ -27,5 +27,18 @@ TEST(Shares, OneCallerHasNoMoreThanHisAndOthersHaveTheirs) {
   EXPECT_NE(shares.take("a"), nullptr);
 }
 
+TEST(Shares, AmountsAreGivenBackAsTheyWereTaken) {
+  Shares shares(100);
+  auto most = shares.take("a", 99);
+  EXPECT_EQ(shares.take("a", 2), nullptr);
+  EXPECT_EQ(shares.take("a", INT64_MAX), nullptr);
+  const auto last = shares.take("a", 1);
+  EXPECT_NE(last, nullptr);
+  EXPECT_EQ(shares.take("a"), nullptr);
+  most.reset();
+  EXPECT_EQ(shares.take("a", 100), nullptr);
+  EXPECT_NE(shares.take("a", 99), nullptr);
+}
+
 }  // namespace
 }  // namespace linac::http

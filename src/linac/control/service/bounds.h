@@ -11,6 +11,7 @@
 #include "linac/control/catalog/records.h"
 #include "linac/control/catalog/runs.h"
 #include "linac/control/http/query.h"
+#include "linac/control/http/routes/dispatcher.h"
 #include "linac/control/http/routes/json_fields.h"
 #include "linac/control/http/server/request_reader.h"
 #include "linac/control/service/context.h"
@@ -39,10 +40,21 @@ constexpr auto kBounds = std::to_array<Bound>({
     {"search.experiments", catalog::kExperimentsOfSearchMax, "experiments that a search names", 400, "experiments"},
     {"search.results", catalog::kSearchMax, "`max_results` of a search of runs", 400, "max_results"},
     {"search.body", mlflow::kSearchBytesMax, "bytes of a body that only reads, in MLflow's API", 413, "larger than"},
-    {"search.seconds", kReadTimeMax.count() / 1000, "seconds of a statement of the database", 400, "takes longer"},
+    {"search.seconds", kReadMax.time.count() / 1000, "seconds of a statement of the database", 400, "takes longer"},
+    {"search.bytes", kReadMax.bytes, "bytes of rows that a statement of the database gives", 400,
+     "the database has more"},
+    {"answer.bytes", kAnswerBytesMax,
+     "bytes of an answer that is made as a whole; searches of runs and histories come in pieces", 400,
+     "the answer has"},
     {"list.limit", kPageMax, "`limit` of a page", 400, "limit"},
     {"list.names", catalog::kNamesInListMax,
      "metrics, parameters and tags, each, of a run in a list; `cut` names those of which there are more", 0, ""},
+    {"list.text", catalog::kInputTextInListMax,
+     "characters of a data set's schema and profile, each, of a run in a list; `cut` says where there are more", 0, ""},
+    {"run.metrics", catalog::kNamesOfRunMax, "metrics of a run", 400, "metrics at most"},
+    {"run.parameters", catalog::kNamesOfRunMax, "parameters of a run", 400, "parameters at most"},
+    {"run.tags", catalog::kNamesOfRunMax, "tags of a run", 400, "tags at most"},
+    {"run.inputs", catalog::kInputsOfRunMax, "data sets of a run", 400, "data sets at most"},
     {"request.things", kNamedMax, "runs or other things that a request names", 400, "ask for fewer"},
     {"curves.curves", kCurvesMax, "runs times keys", 400, "curves"},
     {"curves.stretches", kStretchesMax, "`stretches` of a curve", 400, "stretches"},
@@ -62,6 +74,8 @@ constexpr auto kBounds = std::to_array<Bound>({
     {"head.bytes", http::RequestReader::kHeadBytesMax, "bytes of a request's head", 431, "head"},
     {"user.readers", kReadersOfOneMax, "reads of a user at once; further ones wait in turn with those of others", 0,
      ""},
+    {"user.bodies", http::kBodiesOfOneMax, "bytes of a user's bodies under way, files apart", 429, "bodies of yours"},
+    {"user.streams", Hub::kStreamsOfOneMax, "streams of a user", 429, "streams of yours"},
     {"user.waiting", Turns::kWaitingOfOneMax, "reads of a user that wait", 429, "wait already"},
 });
 

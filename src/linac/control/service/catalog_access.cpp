@@ -20,8 +20,8 @@ Task<void> aside(Context& context, std::function<void()> work) {
   });
 }
 
-Task<void> write_catalog(Context& context, catalog::Catalog::Work work) {
-  co_await http::awaited([&](http::Finish finish) { context.catalog.write(std::move(work), std::move(finish)); });
+Task<void> write_catalog(Context& context, catalog::Catalog::Work work, const std::string& who) {
+  co_await http::awaited([&](http::Finish finish) { context.catalog.write(std::move(work), std::move(finish), who); });
 }
 
 void note_aside(Context& context, std::vector<catalog::AuditEntry> entries) {

@@ -22,15 +22,15 @@ namespace linac::service {
 
 /// Runs `work` on a thread of the pool `context.readers`; for whatever blocks.
 Task<void> aside(Context& context, std::function<void()> work);
-/// Returns after the commit.
-Task<void> write_catalog(Context& context, catalog::Catalog::Work work);
+/// Returns after the commit. `who`: whose turn it takes (catalog.h).
+Task<void> write_catalog(Context& context, catalog::Catalog::Work work, const std::string& who);
 
 template <class F>
 Task<std::invoke_result_t<F, catalog::Database&>> reading(Context& context, F work) {
   using R = std::invoke_result_t<F, catalog::Database&>;
   std::optional<R> result;
   co_await aside(context, [&] {
-    context.catalog.read([&](catalog::Database& database) { result.emplace(work(database)); }, kReadTimeMax);
+    context.catalog.read([&](catalog::Database& database) { result.emplace(work(database)); }, kReadMax);
   });
   co_return std::move(*result);
 }
@@ -39,13 +39,15 @@ Task<std::invoke_result_t<F, catalog::Database&>> reading(Context& context, F wo
 void note_aside(Context& context, std::vector<catalog::AuditEntry> entries);
 
 template <class F>
-Task<std::invoke_result_t<F, catalog::Database&>> writing(Context& context, F work) {
+Task<std::invoke_result_t<F, catalog::Database&>> writing(Context& context, F work, std::string who = {}) {
   using R = std::invoke_result_t<F, catalog::Database&>;
   if constexpr (std::is_void_v<R>) {
-    co_await write_catalog(context, [&](catalog::Database& database) { work(database); });
+    co_await write_catalog(
+        context, [&](catalog::Database& database) { work(database); }, who);
   } else {
     std::optional<R> result;
-    co_await write_catalog(context, [&](catalog::Database& database) { result.emplace(work(database)); });
+    co_await write_catalog(
+        context, [&](catalog::Database& database) { result.emplace(work(database)); }, who);
     co_return std::move(*result);
   }
 }

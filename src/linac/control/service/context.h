@@ -23,7 +23,8 @@ namespace linac::service {
 
 constexpr int kReaders = 4, kReadersOfOneMax = 2;
 /// Of a statement that reads for a request.
-constexpr std::chrono::milliseconds kReadTimeMax{10'000};
+constexpr catalog::ReadLimit kReadMax{std::chrono::milliseconds(10'000), 64 << 20};
+constexpr size_t kAnswerBytesMax = 32 << 20;  // of one that is made as a whole
 
 struct Context {
   Context(const std::string& database_url, std::filesystem::path data_folder, int64_t keep_free,

@@ -1,8 +1,12 @@
 #include "linac/control/service/handlers.h"
 
+#include <fmt/format.h>
+
 #include <nlohmann/json.hpp>
 #include <optional>
+
 #include "linac/base/base/clock.h"
+#include "linac/base/base/refusal.h"
 #include "linac/control/catalog/users.h"
 #include "linac/control/service/ownership.h"
 
@@ -10,11 +14,25 @@ namespace linac::service {
 
 using nlohmann::json;
 
+namespace {
+
+Response checked(Response response) {
+  if (response.body.size() > kAnswerBytesMax)
+    throw Refusal(
+        RefusalKind::kInvalid,
+        fmt::format("[service] the answer has {} bytes ({} at most); ask for less: a smaller page, fewer runs "
+                    "or names",
+                    response.body.size(), kAnswerBytesMax));
+  return response;
+}
+
+}  // namespace
+
 Handler reads(Context& context, std::function<json(catalog::Database&, Request&)> work) {
   return [&context, work = std::move(work)](Request& request) -> Task<Response> {
     const auto turn = co_await context.turns.take(who_asks(request));
-    Response response =
-        co_await reading(context, [&](catalog::Database& database) { return Response::json(work(database, request)); });
+    Response response = co_await reading(
+        context, [&](catalog::Database& database) { return checked(Response::json(work(database, request))); });
     co_return response;
   };
 }
@@ -27,13 +45,16 @@ Handler writes(Context& context, std::function<json(catalog::Database&, Request&
 }
 
 Task<json> change(Context& context, Request& request, std::function<json(catalog::Database&, Request&)> work) {
-  json answer = co_await writing(context, [&](catalog::Database& database) {
-    request.noted = false;  // this may be the second time
-    check_models_again(database, request);
-    json done = work(database, request);
-    note_change(database, request);
-    return done;
-  });
+  json answer = co_await writing(
+      context,
+      [&](catalog::Database& database) {
+        request.noted = false;  // this may be the second time
+        check_models_again(database, request);
+        json done = work(database, request);
+        note_change(database, request);
+        return done;
+      },
+      who_asks(request));
   co_return answer;
 }
 

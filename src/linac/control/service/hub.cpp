@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <condition_variable>
 #include <deque>
 #include <map>
@@ -149,8 +150,18 @@ class Feed {
 
 Subscription::Subscription(std::shared_ptr<Feed> feed, int64_t after, Pass pass)
     : feed_(std::move(feed)), next_(feed_->enter(after)), pass_(std::move(pass)) {
-  const std::lock_guard lock(feed_->shared().mutex);
-  feed_->shared().all.insert(this);
+  const auto is_his = [this](const Subscription* one) { return one->pass().user == pass_.user; };
+  {
+    const std::lock_guard lock(feed_->shared().mutex);
+    auto& all = feed_->shared().all;
+    if (std::count_if(all.begin(), all.end(), is_his) < Hub::kStreamsOfOneMax) {
+      all.insert(this);
+      return;
+    }
+  }
+  feed_->leave();
+  throw Refusal(RefusalKind::kLimit, fmt::format("[events] {} streams of yours are open, which are the most; end some",
+                                                 Hub::kStreamsOfOneMax));
 }
 
 Subscription::~Subscription() {

@@ -68,7 +68,8 @@ class Hub : public execution::News {
   /// from when this returns on.
   void listen(std::function<void(const std::string& run)> heard);
 
-  /// `after`: number of the last event seen (Last-Event-ID), 0: from now on. kLimit beyond kSubscribersMax.
+  /// `after`: number of the last event seen (Last-Event-ID), 0: from now on. kLimit beyond kSubscribersMax, and for a
+  /// user beyond kStreamsOfOneMax.
   /// Whether `pass` is good is looked at after it is here, so that no withdrawal comes in between.
   std::shared_ptr<Subscription> subscribe(const std::string& run, int64_t after, Pass pass = {});
   /// Ends the streams with such a pass: rights have changed. After the commit.
@@ -79,7 +80,7 @@ class Hub : public execution::News {
 
   static constexpr int kGatheringMs = 100, kHeartbeatMs = 15000;
   static constexpr size_t kEventsKept = 512, kPointsPerEventMax = 20000;
-  static constexpr int64_t kSubscribersMax = 5000;
+  static constexpr int64_t kSubscribersMax = 5000, kStreamsOfOneMax = 128;
 
  private:
   class Implementation;

@@ -6,6 +6,8 @@
 #include <future>
 #include <nlohmann/json.hpp>
 
+#include "linac/base/base/refusal.h"
+
 namespace linac::service {
 namespace {
 
@@ -24,6 +26,18 @@ std::string next(Subscription& subscription) {
 
 int64_t number_of(const std::string& event) {
   return std::stoll(event.substr(event.find("id: ") + 4));
+}
+
+TEST(Hub, AUserHasSoManyStreamsAndOthersHaveTheirs) {
+  Hub hub;
+  const auto of = [&](const char* user) { return hub.subscribe("run", 0, {user, {}, {}, false, 0}); };
+  std::vector<std::shared_ptr<Subscription>> streams;
+  for (int64_t i = 0; i < Hub::kStreamsOfOneMax; ++i) streams.push_back(of("ann"));
+  EXPECT_THROW(of("ann"), Refusal);
+  EXPECT_EQ(hub.subscribers(), Hub::kStreamsOfOneMax);
+  EXPECT_NE(of("bob"), nullptr);
+  streams.pop_back();
+  EXPECT_NE(of("ann"), nullptr);
 }
 
 TEST(Hub, SameBytesForAllWhoWatchARun) {

@@ -30,7 +30,15 @@ class ListSource : public http::PieceSource {
   void read(Database& database) {
     do {
       const int64_t n = std::min(list_.count - done_, items_at_once());
-      if (n > 0) add(list_.items(database, done_, n));
+      if (n > 0) {
+        try {
+          add(list_.items(database, done_, n));
+        } catch (const catalog::TooLarge&) {
+          if (n == 1) throw;
+          fit_ = std::max<int64_t>(1, n / 8);
+          continue;
+        }
+      }
       done_ += n;
     } while (done_ < list_.count && text_.size() < kPieceBytes);
     if (done_ == list_.count) text_ += "]}";
@@ -43,7 +51,7 @@ class ListSource : public http::PieceSource {
     if (text_.empty() && !ended_) {
       const auto turn = co_await context_.long_reads.take(who_);
       co_await aside(context_,
-                     [this] { context_.catalog.read([this](Database& database) { read(database); }, kReadTimeMax); });
+                     [this] { context_.catalog.read([this](Database& database) { read(database); }, kReadMax); });
     }
     co_return take();
   }
@@ -59,6 +67,7 @@ class ListSource : public http::PieceSource {
     if (!items.empty()) item_bytes_ = std::max<size_t>(1, (text_.size() - before) / items.size());
   }
   int64_t items_at_once() const {
+    if (fit_ > 0) return fit_;
     if (item_bytes_ == 0) return std::max(kFirstItems, list_.at_once);
     const int64_t fit = std::clamp<int64_t>(static_cast<int64_t>(kPieceBytes / item_bytes_), 1, kItemsAtOnceMax);
     return std::max(fit, list_.at_once);
@@ -70,6 +79,7 @@ class ListSource : public http::PieceSource {
   std::string text_;
   size_t item_bytes_ = 0;  // about
   int64_t done_ = 0;
+  int64_t fit_ = 0;  // what the database may give at once, where items are larger than that
   bool any_ = false, ended_ = false;
 };
 

@@ -191,10 +191,13 @@ Task<catalog::Audience> Ownership::audience_of_artifact(const Request& request, 
   PlaceFound found = co_await reading(context_, [&](Database& database) { return found_place(database, path); });
   const bool takes = changes && !found.to_take.empty() && request.method != Method::kDelete;
   if (!takes) co_return std::move(found.audience);
-  const std::string owner = co_await writing(context_, [&](Database& database) {
-    need_model_of(database, found.to_take, request.caller.user);
-    return catalog::take_place(database, found.to_take, request.caller.user);
-  });
+  const std::string owner = co_await writing(
+      context_,
+      [&](Database& database) {
+        need_model_of(database, found.to_take, request.caller.user);
+        return catalog::take_place(database, found.to_take, request.caller.user);
+      },
+      who_asks(request));
   co_return catalog::Audience{owner, false};
 }
 
@@ -298,7 +301,8 @@ Task<void> Ownership::note(const Request& request) {
     if (noted_lately(request.caller.user + ' ' + object_of(request))) co_return;
   }
   const catalog::AuditEntry entry = entry_of(request);
-  co_await writing(context_, [&](Database& database) { catalog::audit(database, entry); });
+  co_await writing(
+      context_, [&](Database& database) { catalog::audit(database, entry); }, who_asks(request));
 }
 
 void check_models_again(Database& database, const Request& request) {

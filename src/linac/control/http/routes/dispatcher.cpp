@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -40,6 +41,19 @@ bool from_another_site(const Head& head, Method method) {
   const size_t slashes = origin->second.find("://");
   return slashes == std::string::npos || host == head.headers.end() ||
          origin->second.substr(slashes + 3) != host->second;
+}
+
+/// Of the body, as it is told; the most that it may have where it is not.
+int64_t bytes_in_memory(const Head& head, const Route& route) {
+  if (route.body != BodyKind::kJson && route.body != BodyKind::kBytes) return 0;
+  const auto most = static_cast<uint64_t>(route.body_bytes_max);
+  if (head.headers.contains("transfer-encoding")) return static_cast<int64_t>(most);
+  const auto length = head.headers.find("content-length");
+  if (length == head.headers.end()) return 0;
+  const std::string& text = length->second;
+  uint64_t bytes = most;
+  std::from_chars(text.data(), text.data() + text.size(), bytes);
+  return static_cast<int64_t>(std::min(bytes, most));
 }
 
 }  // namespace
@@ -126,6 +140,23 @@ Task<Admission> Dispatcher::admit(Head head) {
   co_return std::move(*admission);
 }
 
+void Dispatcher::take_shares(const std::string& who, const Head& head, const Route& route, Request& request) {
+  request.under_way = shares_.take(who);
+  if (!request.under_way)
+    throw Refusal(RefusalKind::kLimit,
+                  fmt::format("[service] {} requests and streams of yours are under way, which are the most; end some",
+                              limits_.requests_at_once));
+  if (!rate_.take(who))
+    throw Refusal(
+        RefusalKind::kLimit,
+        fmt::format("[service] more than {:g} requests a second; send less at a time or wait", limits_.requests_per_s));
+  if (const int64_t bytes = bytes_in_memory(head, route); bytes > 0 && !(request.body_room = bodies_.take(who, bytes)))
+    throw Refusal(RefusalKind::kLimit,
+                  fmt::format("[service] bodies of yours under way have more than {} bytes, which are the most; send "
+                              "less at a time",
+                              kBodiesOfOneMax));
+}
+
 Task<void> Dispatcher::let_in(Head& head, const Route& route, Request& request) {
   const std::string from = limits_.proxies.client(head.from, head.headers);
   request.caller = co_await identify_(request.method, head.headers, from);
@@ -137,15 +168,7 @@ Task<void> Dispatcher::let_in(Head& head, const Route& route, Request& request) 
     throw Refusal(RefusalKind::kDenied, fmt::format("[login] {} is a {} here; this needs the role {}",
                                                     request.caller.user, to_string(access), to_string(route.access)));
   const std::string& who = access != Access::kOpen ? request.caller.user : from;
-  request.under_way = shares_.take(who);
-  if (!request.under_way)
-    throw Refusal(RefusalKind::kLimit,
-                  fmt::format("[service] {} requests and streams of yours are under way, which are the most; end some",
-                              limits_.requests_at_once));
-  if (!rate_.take(who))
-    throw Refusal(
-        RefusalKind::kLimit,
-        fmt::format("[service] more than {:g} requests a second; send less at a time or wait", limits_.requests_per_s));
+  take_shares(who, head, route, request);
   request.headers = std::move(head.headers);
   if (route.body == BodyKind::kJson) co_return;  // what it names is in the body
   request.input = fields_of_query(request.query, route.fields);

@@ -30,6 +30,8 @@ struct Admission {
   std::optional<Response> refusal;  // instead of reading the body
 };
 
+constexpr int64_t kBodiesOfOneMax = 64 << 20;  // bytes of a caller's bodies that are in memory at once
+
 class Dispatcher {
  public:
   /// Who sends a request of these headers from this address, and what he may. Refusal for one that says who it is, and
@@ -67,6 +69,8 @@ class Dispatcher {
   std::optional<Response> read(Head& head, Admission& admission) const;
   /// Who asks, and whether he may; throws. What a body of JSON names is checked when it is there.
   Task<void> let_in(Head& head, const Route& route, Request& request);
+  /// What each caller may have at once and a second; kLimit beyond.
+  void take_shares(const std::string& who, const Head& head, const Route& route, Request& request);
   Task<Response> carry_out(const Route& route, Request& request);
   Task<void> check(const Route& route, Request& request);
 
@@ -75,7 +79,7 @@ class Dispatcher {
   const Router& router_;
   const Limits limits_;
   RateLimit rate_;
-  Shares shares_;
+  Shares shares_, bodies_{kBodiesOfOneMax};
 };
 
 /// Whether `host` ("name", "name:port", "[::1]:port") is a name or address of this machine alone.

@@ -73,6 +73,7 @@ struct Request {
   bool noted = false;               // the change is in the audit log
   std::shared_ptr<void> held;       // what the request holds until it is answered, e.g. room on the disk
   std::shared_ptr<void> under_way;  // the caller's place among requests
+  std::shared_ptr<void> body_room;  // what the body takes of his share
 
   const std::string& variable(const std::string& name) const { return variables.at(name); }
   /// Empty if there is none.

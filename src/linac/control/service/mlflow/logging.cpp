@@ -64,18 +64,21 @@ std::vector<Thing> models_of_metrics(const Request& request) {
 }
 
 /// Writes points, tells those who watch, and answers {}.
-Task<Response> log_points(Context& context, std::string run, const json& list, catalog::Tags parameters,
-                          catalog::Tags tags) {
+Task<Response> log_points(Context& context, const Request& request, std::string run, const json& list,
+                          catalog::Tags parameters, catalog::Tags tags) {
   const std::vector<KeyedPoint> points = mlflow::points(list);
   const std::vector<catalog::LoggedMetric> models = of_models(run, list);
-  co_await writing(context, [&](Database& database) {
-    if (!parameters.empty()) catalog::set_parameters(database, run, parameters);
-    set_tags(database, run, tags);
-    if (!points.empty()) catalog::append_points(database, run, points, catalog::Repeated::kOnce);
-    if (!models.empty()) catalog::add_logged_metrics(database, models);
-    if (points.empty() && parameters.empty() && tags.empty())
-      catalog::run(database, run);  // whether there is such a run
-  });
+  co_await writing(
+      context,
+      [&](Database& database) {
+        if (!parameters.empty()) catalog::set_parameters(database, run, parameters);
+        set_tags(database, run, tags);
+        if (!points.empty()) catalog::append_points(database, run, points, catalog::Repeated::kOnce);
+        if (!models.empty()) catalog::add_logged_metrics(database, models);
+        if (points.empty() && parameters.empty() && tags.empty())
+          catalog::run(database, run);  // whether there is such a run
+      },
+      who_asks(request));
   context.points_total += static_cast<int64_t>(points.size());
   context.hub.publish_points(run, points);
   co_return Response::json(json::object());
@@ -85,7 +88,7 @@ Handler log_metric(Context& context) {
   return [&context](Request& request) -> Task<Response> {
     const json list = json::array({*request.input});
     const catalog::Tags none;
-    co_return co_await log_points(context, mlflow::run_id(request), list, none, none);
+    co_return co_await log_points(context, request, mlflow::run_id(request), list, none, none);
   };
 }
 
@@ -102,7 +105,7 @@ Handler log_batch(Context& context) {
     limit("tags", tags.size(), mlflow::kTagsMax);
     limit("metrics, params and tags", metrics.size() + parameters.size() + tags.size(), mlflow::kEntitiesMax);
     const catalog::Tags set = mlflow::parameters(parameters), tagged = mlflow::tags(tags, mlflow::kTagBytesMax);
-    co_return co_await log_points(context, request.text("run_id"), metrics, set, tagged);
+    co_return co_await log_points(context, request, request.text("run_id"), metrics, set, tagged);
   };
 }
 

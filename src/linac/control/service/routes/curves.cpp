@@ -90,10 +90,13 @@ Handler append(Context& context) {
       throw Refusal(RefusalKind::kInvalid,
                     fmt::format("[points] 'sender' is empty or longer than {} bytes", catalog::kKeyMax));
     bool fresh = false;
-    const int64_t last = co_await writing(context, [&](Database& database) {
-      fresh = catalog::acknowledged(database, run, sender) < sequence;
-      return catalog::append_batch(database, run, sender, sequence, points);
-    });
+    const int64_t last = co_await writing(
+        context,
+        [&](Database& database) {
+          fresh = catalog::acknowledged(database, run, sender) < sequence;
+          return catalog::append_batch(database, run, sender, sequence, points);
+        },
+        who_asks(request));
     if (fresh) {
       context.points_total += static_cast<int64_t>(points.size());
       context.hub.publish_points(run, points);

@@ -79,7 +79,8 @@ Handler lines_handler(Context& context) {
       });
       read = execution::read_run_lines(cursor, request.integer("offset"), lines, request.integer("until_ms"));
     });
-    co_await writing(context, [&](Database& database) { execution::add_lines(database, id, read); });
+    co_await writing(
+        context, [&](Database& database) { execution::add_lines(database, id, read); }, who_asks(request));
     if (!read.points.empty()) {
       context.hub.publish_points(id, read.points);
       context.points_total += static_cast<int64_t>(read.points.size());
@@ -111,8 +112,8 @@ Handler facts_handler(Context& context) {
       context.catalog.read([&](Database& database) { ingested(database, request); });
       read = execution::read_facts(request.text("job"), request.text("run"));
     });
-    const json answer =
-        co_await writing(context, [&](Database& database) { return add_run_facts(database, request, read); });
+    const json answer = co_await writing(
+        context, [&](Database& database) { return add_run_facts(database, request, read); }, who_asks(request));
     co_return Response::json(answer);
   };
 }

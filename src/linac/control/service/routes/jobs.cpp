@@ -169,12 +169,15 @@ Handler submits(Context& context, execution::Scheduler& scheduler, const Declare
         if (checked.problem.empty()) checked.problem = job.problem;
       co_return answer(checked);
     }
-    const Submitted submitted = co_await writing(context, [&](Database& database) {
-      request.noted = false;
-      Submitted all = submit_all(database, request, jobs, context.visibility);
-      note_change(database, request);
-      return all;
-    });
+    const Submitted submitted = co_await writing(
+        context,
+        [&](Database& database) {
+          request.noted = false;
+          Submitted all = submit_all(database, request, jobs, context.visibility);
+          note_change(database, request);
+          return all;
+        },
+        who_asks(request));
     if (submitted.problem.empty()) scheduler.wake();
     co_return answer(submitted);
   };
@@ -236,12 +239,15 @@ Handler changes(Context& context, execution::Scheduler& scheduler,
                 std::function<void(Database&, const Request&, const std::string&)> change) {
   return [&context, &scheduler, change = std::move(change)](Request& request) -> Task<Response> {
     const std::string id = request.variable("id");
-    const catalog::Run run = co_await writing(context, [&](Database& database) {
-      request.noted = false;
-      change(database, request, id);
-      note_change(database, request);
-      return catalog::run(database, id);
-    });
+    const catalog::Run run = co_await writing(
+        context,
+        [&](Database& database) {
+          request.noted = false;
+          change(database, request, id);
+          note_change(database, request);
+          return catalog::run(database, id);
+        },
+        who_asks(request));
     scheduler.wake();
     execution::publish_state(context.hub, id, run.state, run.reason);
     co_return Response::json({{"id", id}, {"state", catalog::to_string(run.state)}, {"reason", run.reason}});

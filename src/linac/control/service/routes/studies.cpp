@@ -124,14 +124,17 @@ Handler creates(Context& context, Desks& desks) {
       const json words = co_await desks.change(&request, name, make, answer);
       co_return Response::json(words);
     }
-    co_await writing(context, [&](Database& database) {
-      request.noted = false;
-      catalog::StudyRecord record;
-      record.name = name, record.user = request.caller.user, record.file = study->to_yaml();
-      record.experiment = named_experiment(database, viewer, request.text("experiment"), context.visibility);
-      catalog::create_study(database, record, study::Ledger::first_line(*study));
-      note_change(database, request);
-    });
+    co_await writing(
+        context,
+        [&](Database& database) {
+          request.noted = false;
+          catalog::StudyRecord record;
+          record.name = name, record.user = request.caller.user, record.file = study->to_yaml();
+          record.experiment = named_experiment(database, viewer, request.text("experiment"), context.visibility);
+          catalog::create_study(database, record, study::Ledger::first_line(*study));
+          note_change(database, request);
+        },
+        who_asks(request));
     const json words = co_await desks.look(name, answer);
     co_return Response::json(words);
   };

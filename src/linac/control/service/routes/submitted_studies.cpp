@@ -135,15 +135,18 @@ Handler submits(Context& context, Desks& desks, Conductor& conductor, execution:
       const Desks::Make make = [&](OpenStudy& open) { return goes_on(open, file->study, text); };
       co_await desks.change(&request, name, make, nothing);
     } else {
-      co_await writing(context, [&](Database& database) {
-        request.noted = false;
-        catalog::StudyRecord record;
-        record.name = name, record.user = request.caller.user, record.file = file->study.to_yaml();
-        record.experiment = named_experiment(database, viewer, request.text("experiment"), context.visibility);
-        const int64_t number = catalog::create_study(database, record, study::Ledger::first_line(file->study));
-        catalog::submit_study(database, number, text);
-        note_change(database, request);
-      });
+      co_await writing(
+          context,
+          [&](Database& database) {
+            request.noted = false;
+            catalog::StudyRecord record;
+            record.name = name, record.user = request.caller.user, record.file = file->study.to_yaml();
+            record.experiment = named_experiment(database, viewer, request.text("experiment"), context.visibility);
+            const int64_t number = catalog::create_study(database, record, study::Ledger::first_line(file->study));
+            catalog::submit_study(database, number, text);
+            note_change(database, request);
+          },
+          who_asks(request));
     }
     conductor.look(name);
     const json words = co_await reading(context, [&](Database& database) { return answer_of(database, name); });

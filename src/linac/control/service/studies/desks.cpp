@@ -112,18 +112,22 @@ Task<void> Desks::write(const OpenStudy& study, const StudyStep& step, Request* 
     // Once the work is queued this coroutine may go on, and be gone, before write() returns.
     const std::shared_ptr<void> next = std::move(turn);
     ++under_way->writes;
-    context_.catalog.write(std::move(work), [under_way, finish = std::move(finish)](std::exception_ptr error) {
-      if (error) under_way->failed = true;
-      --under_way->writes;
-      finish(error);
-    });
+    context_.catalog.write(
+        std::move(work),
+        [under_way, finish = std::move(finish)](std::exception_ptr error) {
+          if (error) under_way->failed = true;
+          --under_way->writes;
+          finish(error);
+        },
+        study.record.user);
   });
 }
 
 json Desks::take_step(Desk& desk, const Request* request, const std::string& name, const Make& make,
                       const Answer& answer, StudyStep& step) {
   if (desk.study && desk.study->under_way->failed) {
-    context_.catalog.write([](catalog::Database&) {});  // what was queued behind the failure has failed, too
+    // What was queued behind the failure has failed, too.
+    context_.catalog.write([](catalog::Database&) {}, desk.study->record.user);
     desk.study = nullptr;
   }
   load(desk, name);
