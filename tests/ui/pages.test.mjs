@@ -595,6 +595,30 @@ describe("pages", { skip: available ? false : "no Chromium (apt-get install chro
     await page.context().close();
   });
 
+  test("a record that has lost lines is told of, and its curve has a gap there", async () => {
+    const { id } = await service.send("POST", "/api/v1/ingest", { key: "70616765", name: "torn" });
+    const lines = (of) => Buffer.from(of.map((line) => `${JSON.stringify(line)}\n`).join(""));
+    const step = (number) => ({ kind: "step", epoch: 0, step: number, global_step: number, loss: { loss: 1 / number } });
+    const send = async (of) => service.send("POST", `/api/v1/runs/${id}/lines?offset=0`, lines(of));
+    const before = [1, 2, 3, 7, 8].map(step);
+    const gap = { kind: "gap", first: 4, last: 6, steps: 3, global_step: 6 };
+    await send([...before, gap]);
+    assert.equal((await service.get(`/api/v1/runs/${id}`)).tags["linac.lost_steps"], "4-6");
+    const page = await visit(chromium, service);
+    await go(page, `#/runs/${id}`);
+    await page.waitForSelector("text=The record has a gap: its lines of steps 4 to 6 are lost.");
+    await go(page, `#/runs/${id}?tab=curves`);
+    await page.waitForSelector("text=The record has a gap: its lines of steps 4 to 6 are lost.");
+    await page.waitForSelector('section[aria-label="loss"] canvas');
+    assert.deepEqual(page.complaints, []);
+    await page.context().close();
+    await send(before); // another file, which has them
+    assert.equal((await service.get(`/api/v1/runs/${id}`)).tags["linac.lost_steps"], undefined);
+    await send([...before, gap]);
+    await service.mlflow("runs/delete-tag", { run_id: id, key: "linac.lost_steps" });
+    await send(before);
+  });
+
   test("a hundred thousand lines of a record leave the page awake", async () => {
     const [short, long] = await Promise.all(["short", "long"].map((name) => service.run({ name, status: "FINISHED" })));
     const lines = (count) => [

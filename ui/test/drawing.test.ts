@@ -4,6 +4,7 @@ import type { Stretch } from "../src/api/types.ts";
 import { epochAt, epochEnds } from "../src/curves/epochs.ts";
 import { band, familyOf, grouped } from "../src/curves/groups.ts";
 import { lines, type Curve, type Drawing } from "../src/curves/lines.ts";
+import { lostInWords, lostSteps } from "../src/gaps.ts";
 import { smoothed, weightOfSlider } from "../src/curves/smoothing.ts";
 
 const named = (name: string, tags: Record<string, string> = {}, id = name) => ({ id, name, tags, parameters: {} as Record<string, string>, started: 0 });
@@ -107,6 +108,21 @@ test("a line has its envelope, its gaps and its marks", () => {
   assert.deepEqual(line!.high, [4, null, 6]);
   assert.deepEqual(line!.marks, [2]);
   assert.equal(lines([curve("a", [stretch(1, 2)])], plainly)[0]!.low, null, "single points have no envelope");
+});
+
+test("where the record has lost lines nothing is drawn, but between points that always are as far apart", () => {
+  const lost = (text: string, stretches: Stretch[]): Curve => ({ ...curve("a", stretches), run: named("a", { "linac.lost_steps": text }) });
+  const steps = [1, 2, 3, 7, 8].map((step) => stretch(step, step, step, step + 1));
+  const [line] = lines([lost("4-6", steps)], { ...plainly, smoothing: 0.5 });
+  assert.deepEqual(line!.x, [1, 2, 3, 5, 7, 8]);
+  for (const values of [line!.y, line!.faint, line!.low, line!.high]) assert.deepEqual(values!.map((value) => value === null), [false, false, false, true, false, false]);
+  for (const other of ["", "3-6", "9", "4-6x", "-1"]) assert.equal(lines([lost(other, steps)], plainly)[0]!.x.length, 5, other);
+  assert.equal(lines([lost("4-6", [1, 2, 3, 4, 5, 6, 7].map((step) => stretch(step, 1)))], plainly)[0]!.x.length, 7, "the service has them");
+  assert.equal(lines([lost("120", [100, 200, 300].map((step) => stretch(step, 1)))], plainly)[0]!.x.length, 3, "an epoch's points");
+  assert.equal(lines([lost("4", [stretch(3, 1)])], plainly)[0]!.x.length, 1);
+  assert.equal(lostInWords(lostSteps({ "linac.lost_steps": "4,7-9" })), "step 4, steps 7 to 9");
+  assert.equal(lostInWords(lostSteps({ "linac.lost_steps": "1,3,5,7,9,11,13" })), "step 1, step 3, step 5, step 7, step 9 and 2 more stretches");
+  assert.deepEqual(lostSteps({ "linac.lost_steps": "" }), []);
 });
 
 test("on a logarithmic axis only what is positive is drawn", () => {

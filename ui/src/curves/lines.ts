@@ -1,6 +1,7 @@
 // From curves to what is drawn: lines with their envelopes, bands of groups, marks where values were not finite. Pure.
 
 import type { Stretch } from "../api/types.ts";
+import { lostSteps } from "../gaps.ts";
 import { epochAt, type EpochEnd } from "./epochs.ts";
 import { band } from "./groups.ts";
 import { smoothed } from "./smoothing.ts";
@@ -17,7 +18,7 @@ export interface Drawing {
 }
 
 export interface Curve {
-  run: { id: string; name: string; started: number };
+  run: { id: string; name: string; started: number; tags: Readonly<Record<string, string>> };
   color: number; // place in the palette
   stretches: readonly Stretch[];
 }
@@ -62,12 +63,31 @@ function edge(values: readonly number[], line: readonly number[], log: boolean):
   return values.map((value, i) => (!Number.isFinite(value) || !(line[i]! > 0) ? null : Math.max(value, floor / 10)));
 }
 
+/** Before which stretches lines of the record are lost: where neighbours are further apart than they are elsewhere. What comes once an
+ * epoch lacks nothing there. */
+function breaks(curve: Curve): number[] {
+  const lost = lostSteps(curve.run.tags);
+  const { stretches } = curve;
+  if (lost.length === 0 || stretches.length < 2) return [];
+  const apart = stretches.slice(1).map((stretch, i) => stretch.first - stretches[i]!.last);
+  const usual = [...apart].sort((a, b) => a - b)[apart.length >> 1]!;
+  return apart.flatMap((distance, i) => (distance > usual && lost.some(({ first, last }) => first > stretches[i]!.last && last < stretches[i + 1]!.first) ? [i + 1] : []));
+}
+
+/** The line with nothing drawn there. */
+function broken(line: DrawnLine, at: readonly number[]): DrawnLine {
+  if (at.length === 0) return line;
+  const nothing = (values: (number | null)[] | null) => values && values.flatMap((value, i) => (at.includes(i) ? [null, value] : [value]));
+  const x = line.x.flatMap((value, i) => (at.includes(i) ? [(line.x[i - 1]! + value) / 2, value] : [value]));
+  return { ...line, x, y: nothing(line.y)!, faint: nothing(line.faint), low: nothing(line.low), high: nothing(line.high) };
+}
+
 function single(curve: Curve, drawing: Drawing): DrawnLine {
   const raw = curve.stretches.map((stretch) => stretch.value);
   const y = smoothed(raw, drawing.smoothing);
   const x = places(curve, drawing.axis, drawing);
   const wide = drawing.envelope && curve.stretches.some((stretch) => stretch.count > 1 && stretch.max > stretch.min);
-  return {
+  const line = {
     label: curve.run.name,
     color: curve.color,
     x,
@@ -77,6 +97,7 @@ function single(curve: Curve, drawing: Drawing): DrawnLine {
     high: wide ? edge(curve.stretches.map((stretch) => stretch.max), raw, drawing.log) : null,
     marks: x.filter((_, i) => curve.stretches[i]!.notFinite > 0),
   };
+  return broken(line, breaks(curve));
 }
 
 export function lines(all: readonly Curve[], drawing: Drawing): DrawnLine[] {

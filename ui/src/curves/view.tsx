@@ -5,6 +5,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { curves as loadCurves } from "../api/tracking.ts";
 import type { Run } from "../api/types.ts";
 import { Empty, Failure } from "../parts/basics.tsx";
+import { Lost } from "../parts/lost.tsx";
 import { useKept } from "../parts/hooks.ts";
 import { lineColors } from "../parts/palette.ts";
 import { byInterest } from "../metric_order.ts";
@@ -205,6 +206,7 @@ export function CurvesView({ runs, changed }: { runs: readonly Run[]; changed: (
       <Controls settings={settings} set={set} groups={found.groups.length > 0} many={keys.length > 6} />
       {runs.length > 1 && <Legend parts={parts} colorOf={colorOf} />}
       <Failure error={error} />
+      <Lost runs={runs} />
       {without.length > 0 && <p class="note">Not known is where epochs end of {without.map((run) => run.name).join(", ")}.</p>}
       {range && (
         <p class="note">

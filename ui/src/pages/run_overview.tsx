@@ -9,6 +9,7 @@ import { stays } from "../history.ts";
 import { byInterest } from "../metric_order.ts";
 import { Copy, Empty, Pairs, StateMark } from "../parts/basics.tsx";
 import { useLoaded, useNow } from "../parts/hooks.ts";
+import { Lost } from "../parts/lost.tsx";
 import { Table } from "../parts/table.tsx";
 import { Note, Tags } from "./run_edit.tsx";
 
@@ -101,6 +102,7 @@ function Job({ run, queued }: { run: RunDetail; queued: string }) {
 export function Overview({ run, job, change, again }: { run: RunDetail; job: string; change: boolean; again: () => void }) {
   return (
     <div class="columns">
+      <Lost runs={[run]} />
       <Note key={`note ${run.id}`} run={run} change={change} again={again} />
       <History run={run} />
       <Metrics run={run} />

@@ -9,6 +9,7 @@
 #include "linac/base/base/refusal.h"
 #include "linac/base/job/metric_names.h"
 #include "linac/base/job/run_record.h"
+#include "linac/base/job/step_gaps.h"
 #include "linac/control/catalog/metrics.h"
 
 namespace linac::execution {
@@ -103,6 +104,15 @@ struct LinePoints {
 
   void operator()(const job::RollbackLine& line) const { cursor.rollbacks = std::max<int64_t>(0, line.rollbacks); }
 
+  void operator()(const job::GapLine& line) const {
+    std::vector<LostSteps>& lost = cursor.lost;
+    if (line.first < 0 || line.last < line.first) return;
+    if (lost.size() < job::kGapsMax)
+      lost.push_back({line.first, line.last});
+    else
+      lost.back().last = std::max(lost.back().last, line.last);
+  }
+
   void operator()(const job::ViewLine& line) const {
     if (!reach(line.time, line.global_step)) return;
     gatherer.add(job::metric::kWorkers, line.global_step, static_cast<double>(line.members.size()));
@@ -140,7 +150,9 @@ job::ReadLine known(const job::LineReader& reader, std::string_view line) {
 }  // namespace
 
 std::string RunCursor::encoded() const {
-  return json{steps, epochs, told, offset, rollbacks, moment.time, moment.step}.dump();
+  json gaps = json::array();
+  for (const LostSteps& one : lost) gaps.push_back({one.first, one.last});
+  return json{steps, epochs, told, offset, rollbacks, moment.time, moment.step, gaps}.dump();
 }
 
 RunCursor RunCursor::decoded(const std::string& text) {
@@ -154,6 +166,8 @@ RunCursor RunCursor::decoded(const std::string& text) {
     values.at(4).get_to(cursor.rollbacks);
     values.at(5).get_to(cursor.moment.time);
     values.at(6).get_to(cursor.moment.step);
+    if (values.size() > 7)  // an older linac kept none
+      for (const json& one : values.at(7)) cursor.lost.push_back({one.at(0), one.at(1)});
   } catch (const json::exception&) {
     return {};
   }
@@ -165,6 +179,7 @@ ReadLines read_run_lines(const RunCursor& cursor, int64_t offset, std::string_vi
   if (offset == 0) {
     read.after.offset = read.after.rollbacks = 0;
     read.after.moment = {};
+    read.after.lost.clear();
   } else if (offset != cursor.offset) {
     throw Refusal(RefusalKind::kState,
                   fmt::format("[ingest] lines from byte {} on, but byte {} comes next; send that, or begin at 0",
@@ -189,6 +204,15 @@ ReadLines read_run_lines(const RunCursor& cursor, int64_t offset, std::string_vi
   read.after.moment = gatherer.moment();
   read.points = std::move(gatherer.points);
   return read;
+}
+
+std::string lost_steps_text(const std::vector<LostSteps>& lost) {
+  std::string text;
+  for (const LostSteps& one : lost) {
+    if (!text.empty()) text += ',';
+    text += one.first == one.last ? std::to_string(one.first) : fmt::format("{}-{}", one.first, one.last);
+  }
+  return text;
 }
 
 std::string_view whole_lines(std::string_view text) {

@@ -21,12 +21,20 @@ struct RunMoment {
   int64_t step = 0;
 };
 
+/// Steps of which the file has lost lines, from the first to the last.
+struct LostSteps {
+  int64_t first = 0, last = 0;
+  friend bool operator==(const LostSteps& a, const LostSteps& b) = default;
+};
+
 struct RunCursor {
   std::map<int64_t, int64_t> steps, epochs;  // the highest that the catalog has, by number of rollbacks
   double told = 0;                           // time of the last account of the workers
   // Where the next line is expected, and what the lines before it say.
   int64_t offset = 0, rollbacks = 0;
   RunMoment moment;
+  std::vector<LostSteps>
+      lost;  // as far as the file says so; the last of job::kGapsMax reaches to the end of the others
 
   std::string encoded() const;
   /// A fresh one for anything that encoded() does not write.
@@ -39,6 +47,10 @@ struct ReadLines {
   std::vector<catalog::KeyedPoint> points;  // what the catalog lacks
   int64_t damaged = 0;                      // lines that are none
 };
+/// "7-9,12": the tag kLostStepsTag of a run.
+std::string lost_steps_text(const std::vector<LostSteps>& lost);
+constexpr const char* kLostStepsTag = "linac.lost_steps";
+
 /// `text`: whole lines, those of the file from byte `offset` on; offset 0 begins the file anew. `until_ms`: when the
 /// last of them was written, if that is known, else 0. kState if they do not follow the cursor, kInvalid for the record
 /// of a newer linac.

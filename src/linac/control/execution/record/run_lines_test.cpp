@@ -1,10 +1,12 @@
 #include "linac/control/execution/record/run_lines.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 
 #include "linac/base/base/refusal.h"
+#include "linac/base/job/step_gaps.h"
 #include "linac/control/execution/record/run_facts.h"
 
 namespace linac::execution {
@@ -38,6 +40,26 @@ TEST(RunLines, BecomePointsWithTimesBetweenTheMoments) {
     }
   EXPECT_EQ(read.after.offset, static_cast<int64_t>(text.size()));
   EXPECT_EQ(read.damaged, 0);
+}
+
+TEST(RunLines, WhatTheFileHasLostIsKept) {
+  const auto gap = [](int64_t first, int64_t last) {
+    return fmt::format("{{\"kind\":\"gap\",\"first\":{},\"last\":{},\"steps\":{},\"global_step\":{}}}\n", first, last,
+                       last - first + 1, last);
+  };
+  const std::string text = step(1) + step(4) + gap(2, 3) + gap(7, 7) + gap(9, 8) + gap(-1, 5);
+  const ReadLines read = read_run_lines({}, 0, text, 1);
+  EXPECT_EQ(lost_steps_text(read.after.lost), "2-3,7");
+  EXPECT_EQ(RunCursor::decoded(read.after.encoded()), read.after);
+  const ReadLines more = read_run_lines(read.after, read.after.offset, gap(11, 12), 1);
+  EXPECT_EQ(lost_steps_text(more.after.lost), "2-3,7,11-12");
+  EXPECT_TRUE(read_run_lines(more.after, 0, step(1), 1).after.lost.empty());  // another file
+  std::string many;
+  for (int64_t i = 0; i < 1000; ++i) many += gap(10 * i, 10 * i + 1);
+  const auto lost = read_run_lines({}, 0, many, 1).after.lost;
+  EXPECT_EQ(lost.size(), job::kGapsMax);
+  EXPECT_EQ(lost.back().last, 9991);
+  EXPECT_EQ(RunCursor::decoded(R"([[[0,4]],[],0.0,10,0,0.0,0])").steps.at(0), 4);  // of an older linac
 }
 
 TEST(RunLines, PartsEpochsAndWorkersAreNamedAsInTensorBoard) {

@@ -75,6 +75,11 @@ void add_lines(catalog::Database& database, const std::string& run, const ReadLi
                   "[ingest] somebody else brings this run into the catalog at the same time; try again");
   }
   if (!read.points.empty()) catalog::append_points(database, run, read.points);
+  if (!read.after.lost.empty() && read.after.lost != read.before.lost)
+    catalog::set_run_tags(database, run, {{kLostStepsTag, lost_steps_text(read.after.lost)}});
+  else if (read.after.lost.empty() && !read.before.lost.empty() &&
+           catalog::run(database, run).tags.contains(kLostStepsTag))  // or somebody has removed it
+    catalog::delete_run_tag(database, run, kLostStepsTag);
   catalog::set_folder_place(database, run, read.after.encoded());
 }
 
