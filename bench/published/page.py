@@ -43,11 +43,14 @@ def row(*cells: object) -> str:
     return "| " + " | ".join(map(str, cells)) + " |"
 
 
+def shown(value: float, digits: int) -> str:
+    return f"{float(f'{value:.{digits}g}'):.{max(digits, 9)}g}"
+
+
 def spread(values: list[float], digits: int = 3, factor: float = 1) -> str:
     """Median (least to most)."""
-    values = [factor * value for value in values]
-    middle = f"{statistics.median(values):.{digits}g}"
-    return middle if len(values) == 1 else f"{middle} ({min(values):.{digits}g} to {max(values):.{digits}g})"
+    middle, least, most = (shown(factor * value, digits) for value in (statistics.median(values), min(values), max(values)))
+    return middle if least == most else f"{middle} ({least} to {most})"
 
 
 def loss_of(run: dict) -> float:
@@ -96,10 +99,10 @@ def layout() -> list[str]:
 
 
 def their_layout() -> list[str]:
-    lines = table("hosts x GPUs", "workers x GPUs", "events a GPU", "s an epoch, epochs 2 to 5", "first step, s")
-    for one in theirs():
-        if one["nodes"] and one["replicas"] == 32:
-            lines.append(row(f"{one['nodes']} x {32 // one['nodes']}", f"{one['workers']} x {32 // one['workers']}", one["batch"], spread(one["epoch_s"][1:], 4), one["first_step_s"]))
+    lines = table("workers x GPUs", "hosts", "s an epoch, epochs 2 to 5", "first step, s")
+    for one in sorted(theirs(), key=lambda one: (one["workers"] or 0, one["nodes"] or 0)):
+        if (one["replicas"], one["batch"], one["prefetch"]) == (32, 96, True):
+            lines.append(row(f"{one['workers']} x {32 // one['workers']}", one["nodes"] or "not said", spread(one["epoch_s"][1:], 4), one["first_step_s"]))
     return lines
 
 
@@ -187,7 +190,7 @@ def first_epoch() -> list[str]:
 
 def their_first_epoch() -> list[str]:
     lines = table("device", "replicas", "first step, s", "first epoch, s", "later ones, s", "first / later")
-    for one in theirs():
+    for one in sorted(theirs(), key=lambda one: (one["device"], one["replicas"])):
         if one["batch"] in (96, 128) and one["nodes"] is None and (one["prefetch"] or one["cache"]):
             later = statistics.mean(one["epoch_s"][1:])
             lines.append(row(one["device"], one["replicas"], one["first_step_s"], f"{one['epoch_s'][0]:.1f}", f"{later:.1f}", f"{one['epoch_s'][0] / later:.2f}"))

@@ -42,17 +42,16 @@ class Study:
 
     def missing(self, rounds: int) -> Iterator[tuple[dict, int]]:
         """The variants take turns: one of each a round, in the other order every second time."""
-        there = {json.dumps([one["case"], one["round"]]) for one in self.stored()}
         for number in range(min(rounds, self.rounds)):
             for case in self.cases if number % 2 == 0 else self.cases[::-1]:
-                if json.dumps([case, number]) not in there:
+                if (case, number) not in [(one["case"], one["round"]) for one in self.stored()]:
                     yield case, number
 
 
 def carry_out(study: Study, rounds: int) -> None:
     """What is missing of its first `rounds` rounds."""
     STORED.mkdir(parents=True, exist_ok=True)
-    for case, number in list(study.missing(rounds)):
+    for case, number in study.missing(rounds):
         record = {"case": case, "round": number, "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%MZ"), "commit": commit(), **study.run(case, number)}
         with study.file().open("a") as file:
             file.write(json.dumps(tidy(record)) + "\n")
