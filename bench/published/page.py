@@ -8,19 +8,17 @@ A median of rounds has its least and most in brackets."""
 
 import argparse
 import json
-import pathlib
 import re
 import statistics
 import sys
 
-HERE = pathlib.Path(__file__).resolve().parent
-ROOT = HERE.parents[1]
-STORED = ROOT / "bench/results/published"
+from records import HERE, ROOT, stored
+
 PAGE = ROOT / "docs/internals/published-studies.md"
 
 
 def runs_of(study: str) -> list[dict]:
-    return [json.loads(line) for line in (STORED / f"{study}.jsonl").read_text().splitlines()]
+    return stored(study) or sys.exit(f"no run of {study} is stored: bench/published/run.py {study}")
 
 
 def theirs() -> list[dict]:
@@ -86,11 +84,11 @@ def their_batch_size() -> list[str]:
 
 
 def layout() -> list[str]:
-    lines = table("workers x replicas", "runs", "s, with the start", "deviation", "CPU s", "deviation", "digests")
+    lines = table("workers x replicas", "runs", "s, with the start", "deviation", "CPU s", "deviation", "CPU s of computing", "deviation", "digests")
     for case, runs in sorted(by_case("layout"), key=lambda one: one[0]["workers"]):
         cells: list[str] = []
-        for name in ("wall_s", "cpu_s"):
-            values = [run[name] for run in runs]
+        for of in (lambda run: run["wall_s"], lambda run: run["cpu_s"], lambda run: run["phases_cpu_s"]["compute"]):
+            values = [of(run) for run in runs]
             deviation = f"{100 * statistics.stdev(values) / statistics.mean(values):.1f} %" if len(values) > 1 else ""
             cells += [spread(values), deviation]
         lines.append(row(f"{case['workers']} x {case['replicas_a_worker']}", len(runs), *cells, len({run["weights"] for run in runs})))

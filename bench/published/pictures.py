@@ -54,7 +54,7 @@ def layout() -> None:
         axes.set_xticks(range(len(cases)), [f"{case['workers']} x {case['replicas_a_worker']}" for case, _ in cases])
         axes.set_xlabel("workers x replicas")
         axes.set_ylabel(title)
-        axes.set_ylim(bottom=0)
+        axes.set_ylim(0, 1.08 * max(run[name] for _, runs in cases for run in runs))
         axes.set_xlim(-0.5, len(cases) - 0.5)
     saved(figure, "layout")
 

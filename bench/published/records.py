@@ -27,6 +27,25 @@ OF_RUN = ("status", "linac", "libtorch", "isa", "build_type", "workers", "global
 FIGURES = ("response.mean", "response.width", "profile.z", "profile.x", "profile.y", "ks.hits", "spectrum", "fpd")
 
 
+def file_of(study: str) -> pathlib.Path:
+    return STORED / f"{study}.jsonl"
+
+
+def stored(study: str) -> list[dict]:
+    """Its runs, as they came; none where there is no file."""
+    if not file_of(study).exists():
+        return []
+    found = []
+    for number, line in enumerate(file_of(study).read_text().splitlines(), 1):
+        try:
+            found.append(json.loads(line))
+            if not {"case", "round"} <= found[-1].keys():
+                raise ValueError
+        except (ValueError, AttributeError):
+            sys.exit(f"{file_of(study)}:{number}: no run; take the line out, and it is run again")
+    return found
+
+
 @dataclasses.dataclass
 class Study:
     name: str
@@ -34,17 +53,11 @@ class Study:
     rounds: int
     run: Callable[[dict, int], dict]  # case and round: what is stored of it
 
-    def file(self) -> pathlib.Path:
-        return STORED / f"{self.name}.jsonl"
-
-    def stored(self) -> list[dict]:
-        return [json.loads(line) for line in self.file().read_text().splitlines()] if self.file().exists() else []
-
     def missing(self, rounds: int) -> Iterator[tuple[dict, int]]:
         """The variants take turns: one of each a round, in the other order every second time."""
         for number in range(min(rounds, self.rounds)):
             for case in self.cases if number % 2 == 0 else self.cases[::-1]:
-                if (case, number) not in [(one["case"], one["round"]) for one in self.stored()]:
+                if (case, number) not in [(one["case"], one["round"]) for one in stored(self.name)]:
                     yield case, number
 
 
@@ -53,7 +66,7 @@ def carry_out(study: Study, rounds: int) -> None:
     STORED.mkdir(parents=True, exist_ok=True)
     for case, number in study.missing(rounds):
         record = {"case": case, "round": number, "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%MZ"), "commit": commit(), **study.run(case, number)}
-        with study.file().open("a") as file:
+        with file_of(study.name).open("a") as file:
             file.write(json.dumps(tidy(record)) + "\n")
         print(f"[{study.name}] {case}, round {number + 1}: {record['wall_s']:.1f} s, {record['cpu_s']:.1f} of the processor", file=sys.stderr, flush=True)
 

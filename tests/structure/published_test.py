@@ -19,11 +19,11 @@ SIZE_MAX = 400_000
 
 
 def stored_runs() -> dict[str, list[dict]]:
-    return {path.stem: [json.loads(line) for line in path.read_text().splitlines()] for path in sorted(page.STORED.glob("*.jsonl"))}
+    return {path.stem: records.stored(path.stem) for path in sorted(records.STORED.glob("*.jsonl"))}
 
 
 def check_stored(studies: dict[str, list[dict]]) -> None:
-    size = sum(path.stat().st_size for path in page.STORED.iterdir())
+    size = sum(path.stat().st_size for path in records.STORED.iterdir())
     expect(0 < size < SIZE_MAX, f"{size} bytes of stored runs, at most {SIZE_MAX}")
     for name, runs in studies.items():
         keys = [json.dumps([run["case"], run["round"]]) for run in runs]
@@ -59,12 +59,32 @@ def check_goes_on(folder: pathlib.Path) -> None:
     expect(asked == [(1, 0), (2, 0), (3, 0)], f"a round of all cases: {asked}")
     records.carry_out(study, 5)
     expect(asked[3:] == [(3, 1), (2, 1), (1, 1)], f"the next one the other way round, and no third: {asked[3:]}")
-    expect([one["wall_s"] for one in study.stored()] == [0.3333] * 6, "what is stored is rounded")
-    lines = study.file().read_text().splitlines(keepends=True)
-    study.file().write_text("".join(lines[:4] + lines[5:]))
+    expect([one["wall_s"] for one in records.stored(study.name)] == [0.3333] * 6, "what is stored is rounded")
+    file = records.file_of(study.name)
+    lines = file.read_text().splitlines(keepends=True)
+    file.write_text("".join(lines[:4] + lines[5:]))
     records.carry_out(study, 2)
     expect(asked[6:] == [(2, 1)], f"what was taken out is run again, and that alone: {asked[6:]}")
-    expect({json.dumps([one["case"], one["round"]]) for one in study.stored()} == {json.dumps([json.loads(line)["case"], json.loads(line)["round"]]) for line in lines}, "all are there again")
+    expect({json.dumps([one["case"], one["round"]]) for one in records.stored(study.name)} == {json.dumps([json.loads(line)["case"], json.loads(line)["round"]]) for line in lines}, "all are there again")
+
+
+def check_refuses() -> None:
+    """In the folder of check_goes_on()."""
+    def ends(what: str, words: str, of) -> None:
+        try:
+            of()
+            said = "goes on"
+        except SystemExit as end:
+            said = str(end)
+        expect(words in said, f"{what}: {said}")
+
+    file = records.file_of("tried")
+    whole = file.read_text()
+    for what, content in (("half a line", whole[:-20]), ("a number", whole + "7\n"), ("no case", whole + '{"round": 0}\n'), ("no JSON", whole + "case\n")):
+        file.write_text(content)
+        ends(what, f"tried.jsonl:{len(content.splitlines())}: no run", lambda: records.stored("tried"))
+    ends("a study without runs", "no run of never is stored", lambda: page.runs_of("never"))
+    ends("a page without a table", "wants one place for the table", lambda: page.filled("# Nothing"))
 
 
 def main() -> None:
@@ -72,6 +92,7 @@ def main() -> None:
     check_page()
     with tempfile.TemporaryDirectory(prefix="linac-published-") as folder:
         check_goes_on(pathlib.Path(folder))
+        check_refuses()
     if failures:
         sys.exit(f"{len(failures)} checks failed: {failures}")
 
