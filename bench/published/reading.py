@@ -10,6 +10,7 @@ import functools
 import itertools
 import json
 import shutil
+import sys
 
 import records
 from lib.relay import SlowRelay
@@ -25,6 +26,8 @@ servers = contextlib.ExitStack()
 @functools.cache
 def far_store() -> dict[str, str]:
     """The collisions of data/ under many names; returns the environment in which they are s3://test/files/*, over the link."""
+    if not Versitygw.available():
+        sys.exit("wants versitygw: tests/servers/get.sh versitygw")
     gate = servers.enter_context(Versitygw())
     relay = servers.enter_context(SlowRelay(gate.port, DELAY_S, BYTES_PER_S, CONNECTION_BYTES_PER_S))
     content = (ROOT / "data/topology-train.parquet").read_bytes()
