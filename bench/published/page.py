@@ -114,11 +114,11 @@ def their_repeats() -> list[str]:
 
 
 def own_loop() -> list[str]:
-    lines = table("network", "loop", "CPU s of computing", "CPU s in all", "test loss", "accuracy", "digest of the last checkpoint")
+    lines = table("network", "loop", "CPU s of computing", "CPU s in all", "test loss", "accuracy", "digest of the weights")
     for case, runs in by_case("own-loop"):
         test = runs[0]["epochs"][-1]["test"]
         lines.append(row(case["model"], case["loop"], spread([run["phases_cpu_s"]["compute"] for run in runs]), spread([run["cpu_s"] for run in runs]), f"{test['loss']:.6g}", f"{test['accuracy']:.4g}",
-                         ", ".join(sorted({run["weights"][:8] for run in runs}))))
+                         ", ".join(sorted({f"`{run['values'][:16]}`" for run in runs if "values" in run}))))
     return lines
 
 
@@ -133,8 +133,8 @@ def reading() -> list[str]:
         lines.append(row(files, *(f"{fixed[(files, ahead, ranges)]:.2f}" for ahead in steps for ranges in reads)))
     best, worst, found = min(fixed.values()), max(fixed.values()), runs_of("reading")[-1]
     ahead = next(run["ahead"] for run in runs_of("reading") if run["case"]["files"] == "auto")
-    return [*lines, "", f"`auto`: {spread(seconds[automatic])} s; best of the grid {best:.2f}, worst {worst:.2f}; {100 * best / median[automatic]:.0f} % of the best. In the",
-            f"first round it ended at {ahead['files']} files, {ahead['steps']} batches, {ahead['reads']} ranges. {found['events']} events, {len(seconds[automatic])} rounds."]
+    return [*lines, "", f"`auto`: {spread(seconds[automatic])} s; of the grid the best {best:.2f}, the worst {worst:.2f}: {100 * best / median[automatic]:.0f} % of the best.",
+            f"In its first round it ended at {ahead['files']} files, {ahead['steps']} batches and {ahead['reads']} ranges. {found['events']} events; {len(seconds[automatic])} rounds, medians."]
 
 
 def their_reading() -> list[str]:

@@ -17,7 +17,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 from lib import runs
 from lib.runs import LINAC, ROOT
-from store import commit, rounded
+from store import rounded
 
 STORED = ROOT / "bench" / "results" / "published"
 WORK = ROOT / "build" / "bench" / "published"  # showers, networks and runs: may be removed
@@ -25,6 +25,11 @@ PYTHON = ROOT / "build" / "peers" / "bin" / "python"  # with Keras
 HERE = pathlib.Path(__file__).resolve().parent
 OF_RUN = ("status", "linac", "libtorch", "isa", "build_type", "workers", "global_step", "seed", "replicas_side_by_side", "wall_s")
 FIGURES = ("response.mean", "response.width", "profile.z", "profile.x", "profile.y", "ks.hits", "spectrum", "fpd")
+
+
+def sources() -> str:
+    """The last commit of what the program is made of."""
+    return subprocess.run(["git", "-C", ROOT, "log", "-1", "--format=%h", "--", "src", "cmake"], capture_output=True, text=True).stdout.strip()
 
 
 def file_of(study: str) -> pathlib.Path:
@@ -65,7 +70,7 @@ def carry_out(study: Study, rounds: int) -> None:
     """What is missing of its first `rounds` rounds."""
     STORED.mkdir(parents=True, exist_ok=True)
     for case, number in study.missing(rounds):
-        record = {"case": case, "round": number, "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%MZ"), "commit": commit(), **study.run(case, number)}
+        record = {"case": case, "round": number, "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%MZ"), "commit": sources(), **study.run(case, number)}
         with file_of(study.name).open("a") as file:
             file.write(json.dumps(tidy(record)) + "\n")
         print(f"[{study.name}] {case}, round {number + 1}: {record['wall_s']:.1f} s, {record['cpu_s']:.1f} of the processor", file=sys.stderr, flush=True)
