@@ -1,0 +1,76 @@
+"""A model as a file that the program trains, with the names of its inputs and outputs."""
+
+import json
+import os
+import pathlib
+import zipfile
+from typing import Any, NamedTuple
+
+from linac._columns import refused
+
+
+class ModelFile(NamedTuple):
+    """`inputs` and `outputs` are empty where the file does not tell them (a program of PyTorch). `targets`: inputs that a loss of one's own reads
+    (linac_keras.save), and not the model itself."""
+
+    kind: str
+    file: str
+    inputs: list[str]
+    outputs: list[str]
+    targets: list[str]
+
+
+def is_keras(model: object) -> bool:
+    return any(base.__module__.partition(".")[0] == "keras" and base.__name__ == "Model" for base in type(model).__mro__)
+
+
+def file_of(model: Any, folder: pathlib.Path) -> ModelFile:
+    """A Keras model is saved in `folder`, of a path the absolute one is taken; an address stays."""
+    if is_keras(model):
+        return _saved(model, folder / "model.keras")
+    if not isinstance(model, (str, os.PathLike)):
+        raise refused("model", f"{type(model).__name__} is no model", "give a Keras model, or the path of a model file (.keras, .pt2, .pt)")
+    file = local(model)
+    kind = "torchscript" if file.endswith((".pt", ".pt2")) else "keras"
+    inputs, outputs = _names(pathlib.Path(file)) if file.endswith(".keras") and "://" not in file else ([], [])
+    return ModelFile(kind, file, inputs, outputs, [])
+
+
+def local(path: "str | os.PathLike[str]") -> str:
+    """The absolute path, so that a later os.chdir() changes nothing; an address as it is."""
+    text = os.fspath(path)
+    return text if "://" in text else os.path.abspath(text)
+
+
+def _saved(model: Any, path: pathlib.Path) -> ModelFile:
+    import linac_keras
+
+    try:
+        linac_keras.save(model, str(path))
+    except linac_keras.TraceError as error:
+        raise refused("model", str(error), "see docs/guide/own-losses.md") from error
+    inputs, outputs = _names(path)
+    own = [tensor._keras_history.operation.name for tensor in model.inputs]
+    return ModelFile("keras", path.name, own, outputs, [name for name in inputs if name not in own])
+
+
+def _names(path: pathlib.Path) -> tuple[list[str], list[str]]:
+    """Of the inputs and outputs of a .keras file."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            config = json.loads(archive.read("config.json"))["config"]
+        if "input_layers" in config:
+            return _layers(config["input_layers"]), _layers(config["output_layers"])
+        layers = config["layers"]
+        return [layers[0]["config"]["name"]], [layers[-1]["config"]["name"]]
+    except (OSError, KeyError, IndexError, TypeError, ValueError, zipfile.BadZipFile) as error:
+        raise refused("model", f"{path} is no model that Keras 3 saved ({error})", "write it by model.save('NAME.keras')") from error
+
+
+def _layers(places: Any) -> list[str]:
+    """[name, node, tensor] alone, or such in lists and dicts."""
+    if isinstance(places, dict):
+        places = list(places.values())
+    if places and isinstance(places[0], str):
+        return [places[0]]
+    return [name for place in places for name in _layers(place)]
