@@ -76,8 +76,8 @@ def loosen(prefix: pathlib.Path, system: pathlib.Path) -> None:
         to_system = os.path.relpath(system, path.parent)
         rpath = [word for word in elf.output("patchelf", "--print-rpath", path).strip().split(":") if word.startswith("$ORIGIN")]
         rpath.append("$ORIGIN" if to_system == "." else f"$ORIGIN/{to_system}")
-        # One change at a time: patchelf 0.14 mixes up the strings of several.
-        subprocess.run(["patchelf", "--set-rpath", ":".join(dict.fromkeys(rpath)), path], check=True)
+        # One change at a time: patchelf 0.14 mixes up the strings of several. An RPATH comes before LD_LIBRARY_PATH, where another LibTorch may lie.
+        subprocess.run(["patchelf", "--force-rpath", "--set-rpath", ":".join(dict.fromkeys(rpath)), path], check=True)
         beyond = elf.glibc_beyond(path, GLIBC)
         for name in beyond:
             if name not in given and name not in OLDER_DO:
@@ -88,22 +88,28 @@ def loosen(prefix: pathlib.Path, system: pathlib.Path) -> None:
             elf.forget(path, set(beyond.values()))
 
 
+def install_with_libraries(build: pathlib.Path, prefix: pathlib.Path) -> list[pathlib.Path]:
+    """The program, all that it wants of this machine and fonts, in a folder that may lie anywhere. Returns whose copies are in it."""
+    stage.install(build, prefix, "runtime")
+    system = prefix / "lib/linac/system"
+    originals = bundle(prefix, system)
+    loosen(prefix, system)
+    fonts = prefix / "share/linac/fonts"
+    fonts.mkdir(parents=True)
+    for font in FONTS:
+        shutil.copy(f"/usr/share/fonts/truetype/dejavu/{font}", fonts)
+    (fonts / "fonts.conf").write_text(FONTS_CONF)
+    return originals
+
+
 def main() -> None:
     options = stage.arguments(__doc__, build=True)
     name = f"linac-{stage.VERSION}-x86_64"
     with tempfile.TemporaryDirectory(dir=options.out, prefix="archive.") as folder:
         prefix = pathlib.Path(folder) / name
-        stage.install(options.build, prefix, "runtime")
-        system = prefix / "lib/linac/system"
-        originals = bundle(prefix, system)
-        loosen(prefix, system)
+        originals = install_with_libraries(options.build, prefix)
         stage.add_examples(prefix)
         stage.add_licences(prefix / "share/doc/linac", originals)
-        fonts = prefix / "share/linac/fonts"
-        fonts.mkdir(parents=True)
-        for font in FONTS:
-            shutil.copy(f"/usr/share/fonts/truetype/dejavu/{font}", fonts)
-        (fonts / "fonts.conf").write_text(FONTS_CONF)
         (prefix / "README").write_text(README.format(version=stage.VERSION, glibc=".".join(map(str, GLIBC))))
         made = pathlib.Path(folder) / f"{name}.tar.gz"
         subprocess.run(["tar", "--sort=name", "--owner=0", "--group=0", "--numeric-owner", f"--mtime=@{source_date()}", "-C", folder,

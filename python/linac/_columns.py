@@ -182,8 +182,12 @@ def _of_awkward(name: str, array: Any) -> Column:
 
     if getattr(array, "fields", None):
         raise refused("data", f"{name}: is an array of records ({', '.join(array.fields)})", "give its fields as a dict, or join them by ak.concatenate")
+    words = {"list_to32": False, "extensionarray": False}
     try:
-        values = ak.to_arrow(array, list_to32=False, extensionarray=False)
+        try:
+            values = ak.to_arrow(array, **words)
+        except ValueError:  # numbers that do not lie side by side
+            values = ak.to_arrow(ak.to_packed(array), **words)
     except Exception as error:  # of unions and what else Arrow has no type for
         raise refused("data", f"{name}: awkward cannot write it as Arrow ({error})", "give lists of numbers of one type") from error
     return _of_arrow(name, values)

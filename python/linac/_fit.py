@@ -173,6 +173,7 @@ class _FolderFor:
             if (folder / "run.json").exists() or (folder / FOLDER).exists():
                 raise _taken(folder)
             self._place = _Place(folder, pathlib.Path(tempfile.mkdtemp(prefix=f".{FOLDER}-", dir=folder)))
+            (self._place.part / "output.txt").touch()  # an empty folder would let another one take its place
         except OSError as error:
             raise refused("fit", f"{error.filename or self._folder} cannot be written ({error.strerror})", "choose another folder", 4) from error
         return self._place
@@ -220,6 +221,10 @@ def _data(folder: pathlib.Path, model: _model.ModelFile, x: Any, y: Any, sample_
     _columns.write(folder / "train.arrow", train.columns)
     data = {"train": ["train.arrow"], **train.settings}
     if given is not None:
+        if sample_weight is not None and given[2] is None:  # each counts as one, as in Keras
+            import numpy as np
+
+            given = (*given[:2], np.broadcast_to(np.float32(1), (Events(model, *given[:2]).columns[0].events,)))
         test = Events(model, *given)
         if test.settings != train.settings:
             raise refused("fit", "validation_data has other columns than the training", "give both in the same form")

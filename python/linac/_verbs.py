@@ -101,8 +101,8 @@ def _model_of_run(run: Run) -> _model.ModelFile:
 
 
 def predict(model: Any, x: Any, *, batch_size: "int | None" = None, threads: "int | None" = None) -> "Array | dict[str, Array]":
-    """What `model` (a Run, a Keras model, a model's file, RUN@best) says of `x`, which is given as to fit(): an array [events, ...] of float32, or of
-    several outputs a dict of such. Scores that are not finite are returned like others."""
+    """What `model` (a Run, a Keras model, a model's file, RUN@best) says of `x`, which is given as to fit(): an array [events, values] or
+    [events, steps, values] of float32, or of several outputs a dict of such. Scores that are not finite are returned like others."""
     pa = _columns.arrow()
     import pyarrow.parquet
 
@@ -124,7 +124,8 @@ def _array(values: Any) -> "Array":
         inner = flat.flatten()
         shape.append(len(inner) // max(1, len(flat)))
         flat = inner
-    array: Array = flat.to_numpy(zero_copy_only=False).reshape(shape)
+    # An output of one value is a plain column in the file.
+    array: Array = flat.to_numpy(zero_copy_only=False).reshape(shape if len(shape) > 1 else (-1, 1))
     return array
 
 

@@ -1,0 +1,51 @@
+"""What the tests of the package share. They run from the installed package alone (tests/packaging/python_test.py), with the program that LINAC
+names; a package that came with its own takes that."""
+
+import os
+import pathlib
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
+
+import keras
+import numpy as np
+import pytest
+
+
+def small_model(name="jet"):
+    """Two classes of four numbers."""
+    keras.utils.set_random_seed(1)
+    layers = [keras.Input((4,), name=name), keras.layers.Dense(8, activation="relu"), keras.layers.Dense(2, activation="softmax", name="kind")]
+    model = keras.Sequential(layers)
+    model.compile(keras.optimizers.Adam(0.01), "sparse_categorical_crossentropy", metrics=["accuracy"])
+    return model
+
+
+def small_events(count=1200):
+    """Floats of 64 bits, and classes that a model of this size can tell apart."""
+    x = np.random.default_rng(1).normal(size=(count, 4))
+    return x, (x.sum(axis=1) > 0).astype(np.int64)
+
+
+@pytest.fixture(autouse=True)
+def apart(tmp_path, monkeypatch):
+    """Each test in a folder of its own, with a list of runs of its own."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    return tmp_path
+
+
+@pytest.fixture(scope="session")
+def model_file(tmp_path_factory) -> pathlib.Path:
+    path = tmp_path_factory.mktemp("model") / "small.keras"
+    small_model().save(path)
+    return path
+
+
+@pytest.fixture(scope="session")
+def trained(tmp_path_factory):
+    """A run of three epochs that nobody changes."""
+    import linac
+
+    x, y = small_events()
+    return linac.fit(small_model(), x, y, epochs=3, validation_split=0.25, folder=tmp_path_factory.mktemp("trained") / "run").wait()

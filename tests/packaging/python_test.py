@@ -1,0 +1,92 @@
+#!/usr/bin/env python3
+"""The Python package, installed from its wheel into an environment of its own:
+
+  python_test.py              the package alone, with the program that LINAC names: its tests in python/tests
+  python_test.py --wheel BUILD   the wheel with the program, in an empty environment: installed without a network, beside another LibTorch, removed
+
+To be run by the Python of the peers, whose packages the tests see."""
+
+import os
+import pathlib
+import subprocess
+import sys
+import sysconfig
+import tempfile
+
+from lib.checks import check
+from lib.runs import ROOT, environment, output
+
+PYTHON_TESTS = ROOT / "python/tests"
+
+
+class Environment:
+    """A virtual environment, empty or with the packages of this one to be seen."""
+
+    def __init__(self, folder: pathlib.Path, peers: bool):
+        output(sys.executable, "-m", "venv", "--without-pip", folder)
+        self.python = folder / "bin/python"
+        self.site, = folder.glob("lib/python3*/site-packages")
+        if peers:
+            (self.site / "peers.pth").write_text(sysconfig.get_path("purelib"))
+        self.files = self.all_files(folder)
+        self.folder = folder
+
+    def pip(self, *words: object) -> str:
+        return output(sys.executable, "-m", "pip", "--python", self.python, *words, env=environment(PIP_NO_INDEX="1", PIP_DISABLE_PIP_VERSION_CHECK="1"))
+
+    def all_files(self, folder: pathlib.Path) -> set[str]:
+        return {str(path.relative_to(folder)) for path in folder.rglob("*")}
+
+    def removed(self) -> None:
+        self.pip("uninstall", "--yes", "linac")
+        left = {name for name in self.all_files(self.folder) - self.files if "__pycache__" not in name}
+        check(not left, f"what is uninstalled leaves nothing {sorted(left)[:5]}")
+
+
+def tests_of_the_package(folder: pathlib.Path) -> None:
+    output(ROOT / "packaging/wheel.py", "--bare", "--out", folder)
+    wheel, = folder.glob("*.whl")
+    there = Environment(folder / "environment", peers=True)
+    there.pip("install", wheel)
+    variables = environment(LINAC_CACHE=str(folder / "cache"))
+    variables.pop("PYTHONPATH", None)
+    words = [there.python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-W", "ignore", "--basetemp", folder / "tests", PYTHON_TESTS, *sys.argv[1:]]
+    done = subprocess.run([*map(str, words)], env=variables, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    print(done.stdout[-20000:])
+    check(done.returncode == 0, "the tests of the package pass")
+    there.removed()
+
+
+def wheel_with_the_program(build: str, folder: pathlib.Path) -> None:
+    output(ROOT / "packaging/wheel.py", build, "--out", folder)
+    wheel, = folder.glob("*.whl")
+    there = Environment(folder / "environment", peers=False)
+    there.pip("install", "--no-deps", wheel)
+    # Libraries of the names that the program wants, with nothing in them, where the loader would look first, and a torch that is broken.
+    planted = folder / "planted"
+    planted.mkdir()
+    for name in ("libtorch_cpu.so", "libc10.so", "libarrow.so.2600", "libparquet.so.2600"):
+        output("cc", "-shared", "-fPIC", "-x", "c", "/dev/null", "-o", planted / name)
+    (there.site / "torch.py").write_text("raise ImportError('another torch')\n")
+    variables = {"LD_LIBRARY_PATH": str(planted), "LINAC_CACHE": str(folder / "cache")}
+    kept = {name: value for name, value in environment(**variables).items() if name not in ("LINAC", "PYTHONPATH")}
+
+    def run(*words: object) -> str:
+        return output(*words, cwd=folder, env=kept)
+
+    check("2.11" in run(there.python, "-m", "linac", "version"), "the program starts beside another LibTorch")
+    data = f'data: {{train: [{ROOT}/data/topology-train.parquet], inputs: [{{name: hlf_input, column: HLF_input}}], targets: [{{column: encoded_label}}]}}'
+    (folder / "job.yaml").write_text("model: {kind: inclusive_classifier, variant: hlf}\n" + data.replace("hlf_input", "HLF_input") + "\ntrain: {epochs: 1, fit: {loss: categorical_crossentropy}}\n")
+    run(folder / "environment/bin/linac", "train", "job.yaml", "--out", "run", "--workers", "2")
+    script = "import linac; run = linac.train('job.yaml', workers=2).wait(); print(run.status, linac.__version__)"
+    check((ROOT / "VERSION").read_text().strip() in run(there.python, "-c", script), "trains, from a shell and from Python")
+    (there.site / "torch.py").unlink()
+    there.removed()
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory(prefix="linac-python-") as name:
+        if sys.argv[1:2] == ["--wheel"]:
+            wheel_with_the_program(sys.argv[2], pathlib.Path(name))
+        else:
+            tests_of_the_package(pathlib.Path(name))
