@@ -5,7 +5,7 @@ JOBS   ?= $(shell nproc)
 DEMO_OUT ?= runs/demo
 DEMO_ARGS ?=
 
-.PHONY: help demo test test-long build install dist deb image configure deps bench format sanitize fuzz clean
+.PHONY: help demo test test-long build install dist deb image wheel configure deps bench format sanitize fuzz clean
 
 help:
 	@echo "make demo     train a generator of showers with 2 workers, lose one on the way, compare the bits, and judge the showers"
@@ -14,6 +14,7 @@ help:
 	@echo "make build    build/linac"
 	@echo "make install  the program and what plug-ins are built with, into PREFIX=/usr/local"
 	@echo "make dist     one archive with all libraries, for any Linux with glibc 2.34; make deb: Debian packages; make image: for containers"
+	@echo "make wheel    the Python package with the program, for pip"
 	@echo "make bench    measure a training step on this machine beside PyTorch and TensorFlow (BENCH_REPEAT=5 rounds; sets them up)"
 	@echo "make sanitize module tests under ASan and UBSan (SANITIZER=tsan: under TSan)"
 	@echo "make fuzz     fuzz the parsers of foreign bytes (FUZZ_SECONDS=60 each)"
@@ -40,6 +41,10 @@ PACKAGES ?= build/packages
 dist: build
 	@deps/get.sh packaging
 	@packaging/archive.py $(BUILD) --out $(PACKAGES)
+
+wheel: build
+	@deps/get.sh packaging
+	@packaging/wheel.py $(BUILD) --out $(PACKAGES)
 
 deb: build
 	@deps/get.sh packaging

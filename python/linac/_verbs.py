@@ -103,14 +103,14 @@ def _model_of_run(run: Run) -> _model.ModelFile:
 def predict(model: Any, x: Any, *, batch_size: "int | None" = None, threads: "int | None" = None) -> "Array | dict[str, Array]":
     """What `model` (a Run, a Keras model, a model's file, RUN@best) says of `x`, which is given as to fit(): an array [events, values] or
     [events, steps, values] of float32, or of several outputs a dict of such. Scores that are not finite are returned like others."""
-    pa = _columns.arrow()
-    import pyarrow.parquet
+    _columns.arrow()
+    import pyarrow.parquet as parquet
 
     with _scratch() as folder:
         given = _given(folder, model, x)
         words = [word for name, value in (("--batch", batch_size), ("--threads", threads)) if value is not None for word in (name, value)]
         call("predict", *given.words, "--out", folder / "scores.parquet", *words, accept=(0, _SCORES_NOT_FINITE))
-        table = pa.parquet.read_table(folder / "scores.parquet")
+        table = parquet.read_table(folder / "scores.parquet")
         outputs = {name: _array(table[name]) for name in table.column_names if name not in ("file", "row")}
     return next(iter(outputs.values())) if len(outputs) == 1 else outputs
 

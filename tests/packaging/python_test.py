@@ -6,13 +6,14 @@
 
 To be run by the Python of the peers, whose packages the tests see."""
 
-import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import sysconfig
 import tempfile
 
+from lib import skips
 from lib.checks import check
 from lib.runs import ROOT, environment, output
 
@@ -55,9 +56,17 @@ def tests_of_the_package(folder: pathlib.Path) -> None:
     print(done.stdout[-20000:])
     check(done.returncode == 0, "the tests of the package pass")
     there.removed()
+    output(ROOT / "packaging/job_types.py", "--check")
+    check(True, "the types of the job are those of its settings")
+    if shutil.which("mypy") is None:
+        skips.skipped("mypy", "it is not in PATH", "pip install mypy")
+    else:
+        check("Success" in output("mypy", "--config-file", "python/mypy.ini", "python/linac", cwd=ROOT), "mypy, strict, finds nothing")
 
 
 def wheel_with_the_program(build: str, folder: pathlib.Path) -> None:
+    if shutil.which("patchelf") is None:
+        skips.skip("no patchelf", "deps/get.sh packaging")
     output(ROOT / "packaging/wheel.py", build, "--out", folder)
     wheel, = folder.glob("*.whl")
     there = Environment(folder / "environment", peers=False)

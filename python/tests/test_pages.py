@@ -1,0 +1,35 @@
+"""The pages' blocks of Python, as a reader runs them."""
+
+import pathlib
+import re
+
+import numpy as np
+from conftest import small_events, small_model
+
+import linac
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def blocks(page):
+    return re.findall(r"^```python\n(.*?)^```$", (ROOT / page).read_text(), re.M | re.S)
+
+
+def test_start_page(tmp_path):
+    names = {}
+    found = blocks("docs/start/python.md")
+    assert len(found) == 4
+    for block in found:
+        exec(compile(block, "python.md", "exec"), names)
+    assert (tmp_path / "curves.svg").exists() and (tmp_path / "jets.onnx").exists()
+    assert names["p"].shape == (20_000, 2) and names["trained"].count_params() == names["model"].count_params()
+    assert len(linac.Run("first").history) == 8 and names["scores"].scores["accuracy"] > 0.9
+
+
+def test_readme(tmp_path):
+    x, y = small_events(400)
+    names = {"model": small_model(), "x": x, "y": y}
+    block, = blocks("README.md")
+    assert len(block.splitlines()) == 5
+    exec(compile(block, "README.md", "exec"), names)
+    assert (tmp_path / "model.onnx").exists() and names["scores"].shape == (400, 2) and np.isfinite(names["scores"]).all()
