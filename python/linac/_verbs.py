@@ -88,16 +88,9 @@ def _read_job(run: Run) -> dict[str, Any]:
 
 
 def _model_of_run(run: Run) -> _model.ModelFile:
-    """What the run trains: the file that fit() saved, else what it left."""
-    job = _read_job(run).get("model", {})
-    own = run.folder / FOLDER / "model.keras"
-    if own.exists() or not str(job.get("file", "")).endswith(".keras"):
-        path = own if own.exists() else run.model_file
-    else:
-        path = pathlib.Path(job["file"])
-    saved = _model.file_of(path, run.folder) if path.suffix == ".keras" else _model.ModelFile("", "", [], [], [])
-    targets = [one["name"] for one in _read_job(run).get("data", {}).get("inputs", []) if one["name"] not in saved.inputs]
-    return saved._replace(targets=targets)
+    """As it predicts: without the inputs that only a loss reads."""
+    path = run.model_file
+    return _model.file_of(path, run.folder) if path.suffix == ".keras" else _model.ModelFile("", "", [], [], [])
 
 
 def predict(model: Any, x: Any, *, batch_size: "int | None" = None, threads: "int | None" = None) -> "Array | dict[str, Array]":

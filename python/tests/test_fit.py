@@ -333,7 +333,7 @@ def test_odd_names():
     """Of inputs, folders and models; a relative folder, and another working folder afterwards."""
     x, y = small_events(200)
     os.mkdir("ordner ü")
-    run = linac.fit(small_model("jet"), x, y, folder="ordner ü/läuft 🙂", name="läuft 🙂 \"'{}#:")
+    run = linac.fit(small_model("η jet"), x, y, folder="ordner ü/läuft 🙂", name="läuft 🙂 \"'{}#:")
     os.chdir("/")
     assert run.wait().status == "succeeded" and linac.runs.last().folder == run.folder
     assert linac.predict(run, x).shape == (200, 2)

@@ -23,9 +23,9 @@ def test_showers(tmp_path):
 
 
 def test_check_plan_and_train(trained, tmp_path):
-    assert linac.check(trained)["job"] if "job" in linac.check(trained) else linac.check(trained)
-    plan = linac.plan(trained, measured=trained.folder)
-    assert plan
+    facts = linac.check(trained)
+    assert facts["train_events"] == 900 and facts["steps_per_epoch"] == 28
+    assert linac.plan(trained, measured=trained.folder)["rows"]
     x, _ = small_events()
     os.makedirs("jobs")
     job = (trained.folder / "python" / "job.yaml").read_text()
