@@ -31,6 +31,8 @@ def file_of(model: Any, folder: pathlib.Path) -> ModelFile:
     if not isinstance(model, (str, os.PathLike)):
         raise refused("model", f"{type(model).__name__} is no model", "give a Keras model, or the path of a model file (.keras, .pt2, .pt)")
     file = local(model)
+    if "://" not in file and os.path.exists(file) and not os.path.isfile(file) and not os.path.isdir(file):
+        raise refused("model", f"{file} is no file", "name a model file")
     kind = "torchscript" if file.endswith((".pt", ".pt2")) else "keras"
     inputs, outputs = _names(pathlib.Path(file)) if file.endswith(".keras") and "://" not in file else ([], [])
     return ModelFile(kind, file, inputs, outputs, [])

@@ -5,11 +5,12 @@ import os
 import pathlib
 import signal
 import socket
+import stat
 import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from linac import runs
 from linac._curves import Curves, Point
@@ -212,7 +213,8 @@ class Run:
 
     def _read(self, *names: str) -> str:
         try:
-            return self.folder.joinpath(*names).read_text(encoding="utf-8", errors="replace")
+            with _opened(self.folder.joinpath(*names)) as file:
+                return file.read()
         except OSError:
             return ""
 
@@ -240,7 +242,7 @@ class Run:
         mark = f'"kind":"{kind}"'
         lines: list[dict[str, Any]] = []
         try:
-            with open(self.folder / "metrics.jsonl", encoding="utf-8", errors="replace") as file:
+            with _opened(self.folder / "metrics.jsonl") as file:
                 for line in file:
                     if mark in line and line.endswith("\n"):
                         found = _object(line)
@@ -267,19 +269,18 @@ class Run:
 def start(folder: pathlib.Path, job: Any, words: "Sequence[str]" = ()) -> Run:
     """Begins a training as a process that outlives this one. Returns when it has written its record; raises what it refused."""
     own = folder / FOLDER
-    own.mkdir(exist_ok=True)
     line = command("train", job, "--out", folder, *words)
     before = _stamp(folder / "run.json")
-    with open(own / "output.txt", "wb") as output:
-        try:
+    try:
+        own.mkdir(exist_ok=True)
+        with open(own / "output.txt", "wb") as output:
             child = subprocess.Popen(line, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True, env=environment())
-        except OSError as error:
-            raise LinacError(f"[linac] {line[0]} cannot be started ({error.strerror})", 4) from error
-    _children[child.pid] = child
-    started = {**identity(child.pid), "job": str(job), "record_before": before}
-    part = own / f"start.{child.pid}.json"
-    part.write_text(json.dumps(started))
-    part.replace(own / "start.json")
+        _children[child.pid] = child
+        part = own / f"start.{child.pid}.json"
+        part.write_text(json.dumps({**identity(child.pid), "job": str(job), "record_before": before}))
+        part.replace(own / "start.json")
+    except OSError as error:
+        raise LinacError(f"[run] {folder}: cannot be begun ({error}); see to the folder and the program {line[0]}", 4) from error
     runs._note(folder)
     run = Run(folder)
     deadline = time.monotonic() + _BEGIN_S
@@ -326,6 +327,15 @@ def _signal(pid: int, number: int) -> None:
         os.kill(pid, number)
     except ProcessLookupError:
         pass
+
+
+def _opened(path: pathlib.Path) -> IO[str]:
+    """Text of a file; a pipe that somebody put there would be waited for."""
+    file = open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), encoding="utf-8", errors="replace")
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise OSError(f"{path} is no file")
+    return file
 
 
 def _stamp(path: pathlib.Path) -> "int | None":

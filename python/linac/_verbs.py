@@ -75,7 +75,10 @@ def _given(folder: pathlib.Path, model: Any, x: Any, y: Any = None, sample_weigh
     words = ["--model", named, "--data", str(folder / "events.arrow")]
     for one in events.inputs:
         if one not in known:
-            words += ["--input", f"{one['name']}={','.join(one.get('columns') or [one['column']])}"]
+            read = one.get("columns") or [one["column"]]
+            if "=" in one["name"] or any("," in column for column in read):
+                raise _columns.refused("data", f"'{one['name']}' reads {read}, which `linac predict --input` cannot say", "give columns names without commas")
+            words += ["--input", f"{one['name']}={','.join(read)}"]
     return _Given(words, events)
 
 

@@ -144,6 +144,10 @@ def test_tables(model_file, trained):
     runs = [linac.fit(model_file, one, y, seed=7) for one in [*frames, x]]
     assert all(same(run.wait(), runs[-1].wait()) for run in runs[:-1])
     assert np.array_equal(linac.predict(runs[0], frame), linac.predict(runs[0], x))
+    odd = frame.set_axis(["a,b", "a.b", "a/b", "*"], axis=1)
+    assert same(linac.fit(model_file, odd, y, seed=7).wait(), runs[0])
+    with pytest.raises(linac.LinacError, match="without commas"):
+        linac.predict(runs[0], odd)
 
 
 def test_classes_by_name(model_file):
@@ -312,10 +316,12 @@ def test_refused(words, model_file):
     assert not list(pathlib.Path().rglob(".python-*"))
 
 
-@pytest.mark.parametrize("model", [3, None, "nothing.keras", "/dev/null", "text.keras", "zip.keras"])
+@pytest.mark.parametrize("model", [3, None, "nothing.keras", "/dev/null", "text.keras", "zip.keras", "pipe.keras", "pipe.pt2"])
 def test_no_model(model):
     import zipfile
 
+    os.mkfifo("pipe.keras")
+    os.mkfifo("pipe.pt2")
     open("text.keras", "w").write("text")
     with zipfile.ZipFile("zip.keras", "w") as archive:
         archive.writestr("config.json", "{\"config\": {\"layers\": []}}")
@@ -383,5 +389,11 @@ def test_damaged_runs(trained, tmp_path):
     open("copy/.linac-claim", "w").write("{\"process\": [], \"host\": 3")
     run = linac.Run("copy")
     assert run.status == "succeeded" and len(run.history) == 3 and run._process() is None
-    os.remove("copy/run.json")
-    assert run.status == "failed" and run.error is not None
+    for name in ("run.json", "metrics.jsonl", "python/start.json"):
+        os.remove(f"copy/{name}")
+        os.mkfifo(f"copy/{name}")
+    assert run.status == "failed" and run.error is not None and len(run.history) == 0
+    os.remove("copy/python/output.txt")
+    os.mkdir("copy/python/output.txt")
+    with pytest.raises(linac.LinacError, match="cannot be begun"):
+        run.resume()
