@@ -5,6 +5,7 @@ import pathlib
 import re
 import shutil
 import subprocess
+from collections.abc import Iterable
 
 # By these a launcher tells a worker its place among others. A program that is called from here is no worker of whoever started Python.
 _LAUNCHERS = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "TF_CONFIG")
@@ -83,13 +84,18 @@ def failure(output: str, status: "int | None") -> LinacError:
     return LinacError(text or f"[linac] the program ended with status {status} and said nothing", status)
 
 
-def call(*words: object, accept: tuple[int, ...] = (0,)) -> str:
-    """What the program prints on its standard output. Raises LinacError for statuses that are not accepted."""
+def call(*words: object) -> str:
+    """What the program prints on its standard output. Raises LinacError for each status but 0."""
+    return call_with_status(words, ())[0]
+
+
+def call_with_status(words: "Iterable[object]", accept: "Iterable[int]") -> tuple[str, int]:
+    """The same with the status, which is 0 or one of those that are accepted."""
     line = command(*words)
     try:
-        done = subprocess.run(line, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", errors="replace", env=environment())
+        done = subprocess.run(line, stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8", errors="replace", env=environment())
     except OSError as error:
         raise LinacError(f"[linac] {line[0]} cannot be started ({error.strerror})", 4) from error
-    if done.returncode not in accept:
+    if done.returncode not in (0, *accept):
         raise failure(done.stderr, done.returncode)
-    return done.stdout
+    return done.stdout, done.returncode

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from linac import _columns, _fit, _model
-from linac._program import LinacError, call, command, environment, failure
+from linac._program import LinacError, call, call_with_status
 from linac._run import FOLDER, Run
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def predict(model: Any, x: Any, *, batch_size: "int | None" = None, threads: "in
     with _scratch() as folder:
         given = _given(folder, model, x)
         words = [word for name, value in (("--batch", batch_size), ("--threads", threads)) if value is not None for word in (name, value)]
-        call("predict", *given.words, "--out", folder / "scores.parquet", *words, accept=(0, _SCORES_NOT_FINITE))
+        call_with_status(("predict", *given.words, "--out", folder / "scores.parquet", *words), (_SCORES_NOT_FINITE,))
         table = parquet.read_table(folder / "scores.parquet")
         outputs = {name: _array(table[name]) for name in table.column_names if name not in ("file", "row")}
     return next(iter(outputs.values())) if len(outputs) == 1 else outputs
@@ -221,20 +221,11 @@ def validate(
     words += [] if gate is None else ["--gate", _model.local(gate)]
     words += [] if train is None else ["--train", *_fit.files(train)]
     words += [] if classifiers else ["--no-classifiers"]
-    text, status = _call_with_status("validate", *words, "--json")
+    text, status = call_with_status(("validate", *words, "--json"), (_GATE_FAILED, _GATE_CANNOT_JUDGE))
     made = _report(text, out)
     if gate is not None:
         made["passed"] = {0: True, _GATE_FAILED: False, _GATE_CANNOT_JUDGE: None}[status]
     return made
-
-
-def _call_with_status(*words: Any) -> tuple[str, int]:
-    import subprocess
-
-    done = subprocess.run(command(*words), stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8", errors="replace", env=environment())
-    if done.returncode not in (0, _GATE_FAILED, _GATE_CANNOT_JUDGE):
-        raise failure(done.stderr, done.returncode)
-    return done.stdout, done.returncode
 
 
 @contextmanager

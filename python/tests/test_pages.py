@@ -22,7 +22,7 @@ def test_start_page(tmp_path):
     for block in found:
         exec(compile(block, "python.md", "exec"), names)
     assert (tmp_path / "curves.svg").exists() and (tmp_path / "jets.onnx").exists()
-    assert names["p"].shape == (20_000, 2) and names["trained"].count_params() == names["model"].count_params()
+    assert names["p"].shape == (5_000, 2) and names["trained"].count_params() == names["model"].count_params()
     assert len(linac.Run("first").history) == 8 and names["scores"].scores["accuracy"] > 0.9
 
 
