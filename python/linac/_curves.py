@@ -10,7 +10,7 @@ Point = tuple[float, float]
 
 _POINTS_MAX = 400
 _PANELS_MAX = 6
-_WIDTH, _HEIGHT, _MARGIN = 320, 200, 44
+_WIDTH, _HEIGHT, _MARGIN = 320, 200, 60
 _COLOURS = ("#1f77b4", "#d62728")  # of the training, of the validation
 
 
@@ -28,12 +28,12 @@ class Curves:
         pathlib.Path(path).write_text(self._repr_svg_(), encoding="utf-8")
 
     def _repr_svg_(self) -> str:
-        names = list(dict.fromkeys(name.removeprefix("val_") for name in self.points))[:_PANELS_MAX]
+        names = sorted(dict.fromkeys(name.removeprefix("val_") for name in self.points), key=lambda name: name != "loss")[:_PANELS_MAX]
         columns = min(3, max(1, len(names)))
         rows = max(1, math.ceil(len(names) / columns))
         body = "".join(self._panel(name, i % columns * _WIDTH, i // columns * _HEIGHT) for i, name in enumerate(names))
         size = f'width="{columns * _WIDTH}" height="{rows * _HEIGHT}"'
-        return f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="sans-serif" font-size="11">{body}</svg>'
+        return f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="sans-serif" font-size="11"><rect width="100%" height="100%" fill="white"/>{body}</svg>'
 
     def _panel(self, name: str, left: int, top: int) -> str:
         lines = [thinned(_finite(self.points.get(key, ())), _POINTS_MAX) for key in (name, f"val_{name}")]
