@@ -63,11 +63,12 @@ class Run:
             return None
         record = self._record()
         child = _children.get(int(self._start().get("pid", 0)))
-        code = child.returncode if child is not None else None
+        code: int | None = child.returncode if child is not None else None
+        code = 128 - code if code is not None and code < 0 else code
         if record is not None and "error" in record:
             return LinacError(record["error"]["message"], record["error"]["exit_code"])
         if record is not None:
-            return LinacError(f"[run] {self.folder}: its processes are gone, and it has not come to its end; run.resume() goes on", None if code is None else code)
+            return LinacError(f"[run] {self.folder}: its processes are gone, and it has not come to its end; run.resume() goes on", code)
         output = self._read(FOLDER, "output.txt")
         return failure(output, code) if output or code else LinacError(f"[run] {self.folder}: it has not begun; see run.log()", code)
 
@@ -177,7 +178,7 @@ class Run:
         begun = (self.folder / "run.json").exists()
         return start(self.folder, job, ["--resume" if begun else "--resume-or-start", *words])
 
-    def watch(self, pause_s: float = 1.0) -> "Run":
+    def watch(self, pause_s: float = 1.0) -> None:
         """Shows the curves while it trains, and returns when it ends: a picture in a notebook, a line for each epoch in a terminal. Ctrl-C ends the
         watching, and the training goes on."""
         shown = 0
@@ -196,9 +197,8 @@ class Run:
                     break
                 time.sleep(pause_s)
         except KeyboardInterrupt:
-            return self
+            return
         self._raise_failure()
-        return self
 
     def _repr_html_(self) -> str:
         from html import escape

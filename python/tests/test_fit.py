@@ -220,8 +220,9 @@ def test_workers_and_killed_kernels(model_file):
     until(lambda: len(lost.history) > 1)
     os.killpg(lost._process(), signal.SIGKILL)
     until(lambda: lost.status == "lost")
-    with pytest.raises(linac.LinacError, match="resume"):
+    with pytest.raises(linac.LinacError, match="resume") as caught:
         lost.wait()
+    assert caught.value.exit_status == 128 + signal.SIGKILL
     assert same(linac.Run(lost.folder).resume(workers=3).wait(), one)
     assert list(lost.history["loss"]) == list(one.history["loss"])
 
