@@ -116,7 +116,7 @@ def _as_numpy(name: str, value: Any) -> Any:
 def _as_object_array(value: Any) -> "np.ndarray[Any, Any]":
     import numpy as np
 
-    array = np.empty(len(value), dtype=object)
+    array: Any = np.empty(len(value), dtype=object)
     array[:] = list(value)
     return array
 
