@@ -78,7 +78,8 @@ TEST_P(RunsTest, ARunHasSoManyNames) {
   for (size_t i = 0; i < inputs.size(); ++i) inputs[i].name = fmt::format("d{}", i), inputs[i].digest = "x";
   add_inputs(db(), id, inputs);
   add_inputs(db(), id, inputs);
-  EXPECT_EQ(refusal([&] { add_inputs(db(), id, {{.name = "one more", .digest = "x"}}); }), RefusalKind::kInvalid);
+  inputs.front().name = "one more";
+  EXPECT_EQ(refusal([&] { add_inputs(db(), id, {inputs.front()}); }), RefusalKind::kInvalid);
 }
 
 TEST_P(RunsTest, AListLeavesOutLongTextsOfDataSets) {
