@@ -4,9 +4,20 @@
 
 #include <algorithm>
 
+#include "linac/base/base/host.h"
 #include "linac/base/base/plural.h"
+#include "linac/base/base/thread_facts.h"
 
 namespace linac::energy {
+
+const std::string& machine_name() {
+  static const std::string name = [] {
+    const std::string boot = proc_text("/proc/sys/kernel/random/boot_id");
+    const auto end = boot.find_first_not_of("0123456789abcdef-");
+    return end == 0 || boot.empty() ? host_name() : boot.substr(0, end);
+  }();
+  return name;
+}
 
 EnergyMeter::EnergyMeter(const GpuMeter& gpus, std::vector<int> gpu_numbers, double model_w, std::filesystem::path sys)
     : gpu_meter_(gpus), numbers_(std::move(gpu_numbers)), model_w_(model_w), rapl_(std::move(sys)) {}
@@ -28,17 +39,22 @@ void EnergyMeter::read(double now_s) {
   }
 }
 
-double EnergyMeter::measured_j() const {
-  double joules = host_j_.value_or(0);
-  for (const auto& [number, gpu] : gpus_) joules += gpu.joules;
+ByMeter EnergyMeter::measured_j() const {
+  ByMeter joules;
+  if (host_j_) joules["processors"] = *host_j_;
+  for (const auto& [number, gpu] : gpus_) joules[fmt::format("gpu {}", number)] = gpu.joules;
   return joules;
 }
 
+void EnergyMeter::begin_idle() {
+  idle_from_s_ = now_s_;
+  idle_from_j_ = measured_j();
+}
+
 void EnergyMeter::end_idle() {
-  const double seconds = begun_s_ ? now_s_ - *begun_s_ : 0;
-  if (seconds > 0 && (host_j_ || !gpus_.empty())) idle_w_ = (measured_j() - before_j_) / seconds;
-  before_j_ = measured_j();
-  begun_s_ = now_s_;
+  const double seconds = now_s_ - idle_from_s_;
+  if (!(seconds > 0)) return;
+  for (const auto& [meter, joules] : measured_j()) idle_w_[meter] = (joules - idle_from_j_[meter]) / seconds;
 }
 
 Use EnergyMeter::use() const {
@@ -56,7 +72,8 @@ Use EnergyMeter::use() const {
     if (!numbers_.empty()) use.method += gpu_meter_.is_there() ? "; GPUs do not tell" : "; no NVML";
     return use;
   }
-  use.joules = measured_j() - before_j_;
+  use.measured_j = measured_j();
+  for (const auto& [meter, joules] : use.measured_j) use.joules += joules;
   use.method = host;
   const auto told = static_cast<int64_t>(gpus_.size()), all = static_cast<int64_t>(numbers_.size());
   if (told > 0) {

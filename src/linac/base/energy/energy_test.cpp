@@ -99,14 +99,18 @@ TEST_F(MadeSys, TheMeterTellsIdlePowerApart) {
   EnergyMeter meter(kNoGpus, {}, 500, folder_.path());
   meter.read(10);
   set("intel-rapl:0", "package-0", "300000");
-  meter.read(20);
+  meter.read(12);
+  meter.begin_idle();
+  set("intel-rapl:0", "package-0", "600000");
+  meter.read(22);
   meter.end_idle();
   set("intel-rapl:0", "package-0", "900000");
   meter.read(25);
   const Use use = meter.use();
-  EXPECT_EQ(use.seconds, 5);
-  EXPECT_NEAR(use.joules, 0.6, 1e-9);
-  EXPECT_NEAR(use.idle_w.value(), 0.03, 1e-9);
+  EXPECT_EQ(use.seconds, 15);
+  EXPECT_NEAR(use.joules, 0.9, 1e-9) << "what is idle counts as well";
+  ASSERT_EQ(use.idle_w.size(), 1u);
+  EXPECT_NEAR(use.idle_w.at("processors"), 0.03, 1e-9);
   EXPECT_TRUE(use.has_processors);
   EXPECT_FALSE(use.has_gpus);
   expect_in(use.method, {"RAPL: 1 package", "without fans"});
@@ -121,13 +125,14 @@ TEST_F(MadeSys, WithoutAMeterTheModelCounts) {
   const Use use = meter.use();
   EXPECT_EQ(use.joules, 250 * 60);
   EXPECT_FALSE(use.has_processors || use.has_gpus);
-  EXPECT_EQ(use.idle_w, std::nullopt);
+  EXPECT_TRUE(use.idle_w.empty() && use.measured_j.empty());
   expect_in(use.method, {"a model, 250 W", "powercap", "no NVML"});
 
   EnergyMeter nothing(kNoGpus, {}, 0, folder_.path());
   nothing.read(1);
-  nothing.end_idle();
+  nothing.begin_idle();
   nothing.read(2);
+  nothing.end_idle();
   EXPECT_EQ(nothing.use().joules, 0);
   expect_in(nothing.use().method, {"not known"});
 }
@@ -139,6 +144,7 @@ TEST_F(MadeSys, GpusTellEnergyOrPower) {
   meter.read(4);
   const Use use = meter.use();
   EXPECT_NEAR(use.joules, 1000, 1e-6) << "what the first one's counter rose by";
+  EXPECT_EQ(use.measured_j, (ByMeter{{"gpu 0", 1000}}));
   EXPECT_TRUE(use.has_gpus);
   expect_in(use.method, {"processors not counted", "1 GPU measured (NVML, energy)", "2 GPUs not counted"});
 }
@@ -168,9 +174,23 @@ TEST(GpuMeter, ReadsTheGpusThatAnswer) {
   EXPECT_EQ(use[1].energy_j, std::nullopt);
 }
 
+TEST(GpuMeter, CudaCountsTheGpusThatItSees) {
+  using Numbers = std::vector<int>;
+  EXPECT_EQ(gpu_numbers({0, 2}, nullptr), (Numbers{0, 2}));
+  EXPECT_EQ(gpu_numbers({0, 1}, "3, 1"), (Numbers{3, 1}));
+  EXPECT_EQ(gpu_numbers({0, 1, 2}, "3,GPU-8932f937,-1"), (Numbers{3, -1, -1})) << "a name is no number";
+  EXPECT_EQ(gpu_numbers({0, 1, -1}, ""), (Numbers{-1, -1, -1}));
+  EXPECT_EQ(gpu_numbers({0}, "99999999999999999999"), (Numbers{-1}));
+}
+
 TEST(GpuMeter, WithoutTheLibraryThereAreNone) {
   EXPECT_TRUE(kNoGpus.read({0}).empty());
   EXPECT_FALSE(kNoGpus.is_there());
+}
+
+TEST(Machine, HasANameThatLasts) {
+  EXPECT_FALSE(machine_name().empty());
+  EXPECT_EQ(machine_name(), machine_name());
 }
 
 }  // namespace

@@ -2,6 +2,9 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
+#include <charconv>
+#include <sstream>
 #include <type_traits>
 
 namespace linac::energy {
@@ -68,6 +71,23 @@ std::vector<GpuUse> GpuMeter::read(const std::vector<int>& gpus) const {
                    .energy_j = energy ? std::optional(static_cast<double>(energy_mj) / 1000) : std::nullopt});
   }
   return all;
+}
+
+std::vector<int> gpu_numbers(const std::vector<int>& devices, const char* visible) {
+  if (visible == nullptr) return devices;
+  std::vector<int> seen;
+  std::istringstream words(visible);
+  for (std::string word; std::getline(words, word, ',');) {
+    word.erase(0, word.find_first_not_of(' '));
+    int number = -1;
+    const char* const end = word.data() + word.size();
+    const auto [next, error] = std::from_chars(word.data(), end, number);
+    seen.push_back(error == std::errc{} && next == end ? std::max(-1, number) : -1);
+  }
+  std::vector<int> numbers;
+  for (const int device : devices)
+    numbers.push_back(device >= 0 && device < static_cast<int>(seen.size()) ? seen[static_cast<size_t>(device)] : -1);
+  return numbers;
 }
 
 const GpuMeter& gpu_meter() {

@@ -34,6 +34,9 @@ class GpuMeter {
   std::unique_ptr<Calls> calls_;  // null: NVML is not there
 };
 
+/// NVML's numbers of CUDA's devices, by CUDA_VISIBLE_DEVICES (null: it sees all); -1: not to be told from its name.
+std::vector<int> gpu_numbers(const std::vector<int>& devices, const char* visible);
+
 /// The one of this process; loaded at the first call.
 const GpuMeter& gpu_meter();
 

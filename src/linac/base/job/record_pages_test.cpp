@@ -66,6 +66,10 @@ struct TypeOf<StepTime> {  // the pages have no use for it
   static TypeText text() { return {"[StepTime](#steptime)", "", ""}; }
 };
 template <>
+struct TypeOf<ToldEnergy> {  // likewise
+  static TypeText text() { return {"[ToldEnergy](#toldenergy)", "", ""}; }
+};
+template <>
 struct TypeOf<Rate> {
   static TypeText text() { return {"number", "", ""}; }
 };
@@ -118,11 +122,11 @@ std::string record_tables() {
   text += "## Parts of lines\n";
   text += table<ViewMember>(ViewMember::kName) + table<WorkerAccount>(WorkerAccount::kName) +
           table<PhaseTime>(PhaseTime::kName) + table<StepTime>(StepTime::kName) +
-          table<NetworkTime>(NetworkTime::kName);
+          table<NetworkTime>(NetworkTime::kName) + table<ToldEnergy>(ToldEnergy::kName);
   text += "## run.json\n" + table<RunSummary>("Members");
   text += table<HostFacts>(HostFacts::kName) + table<DataFile>(DataFile::kName) + table<FormerData>(FormerData::kName) +
           table<OutputClasses>(OutputClasses::kName) + table<BestEpoch>(BestEpoch::kName) +
-          table<EpochPace>(EpochPace::kName) + table<RunError>(RunError::kName);
+          table<EpochPace>(EpochPace::kName) + table<RunError>(RunError::kName) + table<RunEnergy>(RunEnergy::kName);
   text += "## Phases\n| phase | counts as work | what |\n|---|---|---|\n";
   for (const PhaseEntry& phase : kPhases)
     text += fmt::format("| `{}` | {} | {} |\n", phase.name, phase.computes ? "yes" : "no", phase.meaning);
@@ -314,6 +318,8 @@ TEST(RecordPages, MembersAreNamedOnce) {
   expect_distinct<WorkerAccount>();
   expect_distinct<StepTime>();
   expect_distinct<NetworkTime>();
+  expect_distinct<ToldEnergy>();
+  expect_distinct<RunEnergy>();
 }
 
 }  // namespace

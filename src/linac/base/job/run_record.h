@@ -21,6 +21,7 @@
 #include "linac/base/job/phases.h"
 #include "linac/base/job/record_fields.h"
 #include "linac/base/job/step_time.h"
+#include "linac/base/job/told_energy.h"
 
 namespace linac::job {
 
@@ -166,6 +167,7 @@ struct WorkerAccount {
   double cpu_s = 0, exchange_s = 0;
   int64_t sent_bytes = 0, sent_messages = 0;
   std::optional<StepTime> steps;
+  std::optional<ToldEnergy> energy;
   std::optional<int64_t> rank;
   std::optional<double> pace_s;
 
@@ -183,6 +185,7 @@ struct WorkerAccount {
       &WorkerAccount::exchange_s);
     v({"steps", "", "where the time of its steps went", Need::kSpare, "unless an older linac wrote it"},
       &WorkerAccount::steps);
+    v({"energy", "", "of its machine", Need::kSpare, "unless an older linac wrote it"}, &WorkerAccount::energy);
     v({"rank", "", "in the view", Need::kSpare, "told during training"}, &WorkerAccount::rank);
     v({"pace_s", "s", "wall time of a replica of a step, smoothed; 0: not known", Need::kSpare, "told during training"},
       &WorkerAccount::pace_s);
@@ -392,6 +395,7 @@ struct RunSummary {
   std::vector<EpochPace> epochs;
   double wall_s = 0;
   std::optional<RunError> error;
+  std::optional<RunEnergy> energy;
   std::optional<std::vector<WorkerAccount>> time_by_worker;
 
   template <class V>
@@ -429,6 +433,7 @@ struct RunSummary {
     v({"epochs", "", "of this start"}, &RunSummary::epochs);
     v({"wall_s", "s", "since this start began"}, &RunSummary::wall_s);
     v({"error", "", "why it ended", Need::kSpare, "failed or interrupted"}, &RunSummary::error);
+    v({"energy", "", "of all starts", Need::kSpare, "unless an older linac wrote it"}, &RunSummary::energy);
     v({"time_by_worker", "", "the workers' times", Need::kSpare, "ended"}, &RunSummary::time_by_worker);
   }
 };

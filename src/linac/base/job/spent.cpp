@@ -65,7 +65,8 @@ void Spent::save() const {
 }
 
 std::vector<Spent::Use> Spent::uses(int64_t steps) const {
-  const double worker_hours = worker_seconds_ / kHour_s, kwh = worker_hours * limits_.watts / 1000;
+  const double worker_hours = worker_seconds_ / kHour_s,
+               kwh = measured_kwh_.value_or(worker_hours * limits_.watts / 1000);
   std::vector<Use> all{{"steps", static_cast<double>(steps), static_cast<double>(limits_.steps)},
                        {"hours", seconds_ / kHour_s, limits_.hours},
                        {"money", worker_hours * limits_.price, limits_.money},

@@ -1,8 +1,8 @@
 #pragma once
 // What may be used, as a Budget says, and what has been: steps, hours, money, energy and carbon dioxide. A run's is
 // counted by its rank 0, of all attempts whose record it keeps; a study's by whoever carries it out. The file says at
-// most a minute too little after a kill. Money and energy are those of workers for hours, by the budget's own figures:
-// a model, no measurement. One thread.
+// most a minute too little after a kill. Money is that of workers for hours, by the budget's own figures; energy
+// likewise, a model, unless somebody tells what was measured. One thread.
 
 #include <cstdint>
 #include <filesystem>
@@ -24,6 +24,8 @@ class Spent {
 
   /// So many workers went on for so long. Writes the file once a minute; what cannot be written is logged.
   void count(double seconds, int workers);
+  /// The energy of all attempts so far, in place of the model's; none: not measured.
+  void measured(std::optional<double> kwh) { measured_kwh_ = kwh; }
   void save() const;
 
   /// What is used up once so many steps are done, in words: "budget.hours = 2"; empty: nothing.
@@ -44,6 +46,7 @@ class Spent {
   const std::filesystem::path file_;
   const std::string setting_;
   double seconds_ = 0, worker_seconds_ = 0, written_at_ = 0;
+  std::optional<double> measured_kwh_;
   bool warned_ = false;
 };
 

@@ -61,6 +61,19 @@ TEST(Spent, ABudgetThatCountsNothingIsRefused) {
     expect_in(message_of([&] { check_budget(budget, "here", "limits"); }), {"here", "limits"});
 }
 
+TEST(Spent, AMeterTakesTheModelsPlace) {
+  const TemporaryFolder folder;
+  Spent budget({.kwh = 1, .co2_kg = 0.4, .watts = 1000, .co2_g_per_kwh = 500}, folder / "spent.json");
+  budget.count(7200, 1);
+  EXPECT_EQ(budget.used_up(0), "budget.kwh = 1");
+  budget.measured(0.7);
+  EXPECT_EQ(budget.used_up(0), "");
+  budget.measured(0.9);
+  EXPECT_EQ(budget.used_up(0), "budget.co2_kg = 0.4") << "0.45";
+  budget.measured(std::nullopt);
+  EXPECT_EQ(budget.used_up(0), "budget.kwh = 1");
+}
+
 TEST(Spent, WarnsOnce) {
   const TemporaryFolder folder;
   Spent budget({.steps = 10}, folder / "spent.json");

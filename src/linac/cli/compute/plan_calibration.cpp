@@ -32,8 +32,7 @@ void run_calibration(const CalibrationOptions& options) {
   report::CalibrationReport report;
   report.experience = experience_of(runs);
   for (const PlannedRun& run : runs)
-    report.runs.push_back(
-        {run.name, run.on, run.status, report::beside_plan(run.planned, {run.start_s, run.step_s, run.hours})});
+    report.runs.push_back({run.name, run.on, run.status, report::beside_plan(run.planned, run.actual)});
   report.facts = {made_fact()};
   if (!options.out.empty()) write_report(options.out, report, "calibration");
   if (options.json) {

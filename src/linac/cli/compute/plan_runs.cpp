@@ -13,7 +13,6 @@
 #include "linac/base/base/error.h"
 #include "linac/base/job/run_record.h"
 #include "linac/cli/compute/probe.h"
-#include "linac/physics/report/run/actual.h"
 
 namespace linac::cli {
 namespace {
@@ -69,6 +68,17 @@ Error no_measurement(const fs::path& folder, const char* why) {
       fmt::format("[plan] {}: {}; leave --measured out, and a short training measures it", folder.string(), why));
 }
 
+// Of its last start, if all that is counted was measured.
+std::optional<double> watts_of(const job::Job& job, const report::RunRecord& record) {
+  const std::vector<job::ToldEnergy> told = record.energies.list();
+  const auto last = std::ranges::max_element(told, {}, &job::ToldEnergy::from);
+  if (last == told.end() || !last->joules.contains("processors") || !(last->seconds > 0)) return std::nullopt;
+  if (job.train.device != "cpu" && last->joules.size() < 2) return std::nullopt;
+  double joules = 0;
+  for (const auto& [meter, one] : last->joules) joules += one;
+  return joules / last->seconds;
+}
+
 plan::Measured measured_by(const FoundRun& run, const report::RunRecord& record) {
   const auto refuse = [&](const char* why) { return no_measurement(run.folder, why); };
   const auto summary = job::read_summary(read_file(run.folder / job::kSummaryFile), run.folder.string());
@@ -105,6 +115,7 @@ plan::Measured measured_by(const FoundRun& run, const report::RunRecord& record)
   found.between_s = (seconds_in(job::Phase::kCheckpoint) + seconds_in(job::Phase::kReport)) / epochs;
   found.checkpoint_s = seconds_in(job::Phase::kCheckpoint) / epochs;
   found.tests = run.job.data.tests();
+  found.watts = watts_of(run.job, record);
   return found;
 }
 
@@ -120,8 +131,10 @@ std::vector<FoundRun> runs_in(const std::vector<std::string>& folders) {
       runs.push_back(std::move(*run));
       continue;
     }
+    const fs::path trials = fs::path(folder) / "trials";  // of a study
     std::vector<fs::path> below;
-    for (const auto& entry : fs::directory_iterator(folder)) below.push_back(entry.path());
+    for (const auto& entry : fs::directory_iterator(fs::is_directory(trials) ? trials : fs::path(folder)))
+      below.push_back(entry.path());
     std::sort(below.begin(), below.end());
     for (const fs::path& path : below) {
       if (auto run = run_in(path)) runs.push_back(std::move(*run));
@@ -136,15 +149,12 @@ RunsBefore runs_before(const std::vector<FoundRun>& runs, const std::string& wor
     const auto record = record_of(run.folder);
     if (!record) continue;
     if (run.job.plan.any()) {
-      const report::RunActual actual = report::actual_of(*record);
       before.planned.push_back({.folder = run.folder.string(),
                                 .name = record->name,
                                 .on = run.job.plan.on,
                                 .status = record->status,
                                 .planned = run.job.plan,
-                                .start_s = actual.start_s,
-                                .step_s = actual.step_s,
-                                .hours = actual.hours});
+                                .actual = report::actual_of(*record)});
     }
     if (work.empty() || run.work != work) continue;
     try {
@@ -172,9 +182,9 @@ plan::Experience experience_of(const std::vector<PlannedRun>& runs, const std::s
     if (planned.size() == 3 && actual) to.push_back({{planned[0], planned[1], planned[2]}, *actual});
   };
   for (const PlannedRun& run : runs) {
-    add(start, run.planned.start_s, run.start_s);
-    add(step, run.planned.step_s, run.step_s);
-    add(whole, run.planned.hours, run.hours);
+    add(start, run.planned.start_s, run.actual.start_s);
+    add(step, run.planned.step_s, run.actual.step_s);
+    add(whole, run.planned.hours, run.actual.hours);
   }
   return {.start = plan::learn(start), .step = plan::learn(step), .whole = plan::learn(whole)};
 }

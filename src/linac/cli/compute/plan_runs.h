@@ -9,6 +9,7 @@
 #include "linac/base/job/job.h"
 #include "linac/base/plan/forecast.h"
 #include "linac/base/plan/measured.h"
+#include "linac/physics/report/run/actual.h"
 
 namespace linac::cli {
 
@@ -16,7 +17,7 @@ namespace linac::cli {
 struct PlannedRun {
   std::string folder, name, on, status;
   job::Planned planned;
-  std::optional<double> start_s, step_s, hours;  // of it
+  report::RunActual actual;
 };
 
 /// The folder of a run, with its job and work_digest() of that.
@@ -25,7 +26,8 @@ struct FoundRun {
   job::Job job;
   std::string work;
 };
-/// The runs below each of `folders` (one level down), or in it, in the order of their names. What is no run is passed
+/// The runs below each of `folders` (one level down), or in it, or the trials of a study that it is, in the order of
+/// their names. What is no run is passed
 /// over. User error for what is no folder.
 std::vector<FoundRun> runs_in(const std::vector<std::string>& folders);
 

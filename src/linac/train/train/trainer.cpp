@@ -13,6 +13,7 @@
 #include "linac/base/base/plural.h"
 #include "linac/base/base/signals.h"
 #include "linac/base/base/trace.h"
+#include "linac/base/job/run_energy.h"
 #include "linac/base/job/spent.h"
 #include "linac/train/comm/group.h"
 #include "linac/train/train/agreement.h"
@@ -21,6 +22,7 @@
 #include "linac/train/train/monitor.h"
 #include "linac/train/train/record/account.h"
 #include "linac/train/train/record/budget.h"
+#include "linac/train/train/record/host_energy.h"
 #include "linac/train/train/record/record_keeper.h"
 #include "linac/train/train/record/run_trace.h"
 #include "linac/train/train/schedule.h"
@@ -45,7 +47,12 @@ class Trainer {
  public:
   Trainer(const job::Job& job, comm::Group& group, const TrainingOptions& options,
           std::shared_ptr<const trained::KerasFile> read)
-      : job_(job), group_(group), options_(options), read_(std::move(read)), trace_(options.trace) {
+      : job_(job),
+        group_(group),
+        options_(options),
+        read_(std::move(read)),
+        energy_(options.computing.gpus, job::model_watts(job.budget, job.plan, job.workers)),
+        trace_(options.trace) {
     trace::name_thread("training");
     clock_.on_change([this](const char* phase) { group_.mark(phase); });
   }
@@ -87,7 +94,9 @@ class Trainer {
 
   /// Who keeps the record: what the folder should say about a run that did not reach its end.
   void record_failure(const Error& error) {
-    if (record_ && !leaves_) record_->failed(state_, error);
+    if (!record_ || leaves_) return;
+    energy_.read();
+    record_->failed(state_, account_of(clock_, group_.traffic(), energy_), error);
   }
 
   /// Whether this worker has taken part: what fails before concerns a newcomer alone.
@@ -137,9 +146,11 @@ class Trainer {
     if (founding || view.needs_state()) {
       check_agreement(founding);
       std::vector<int> ranks{founding ? record_->find_start(options_.start, state_) : source};
-      if (founding && budget_)
+      if (founding && budget_) {
+        count_energy();
         if (const std::string what = budget_->used_up(state_.global_step); !what.empty())
           throw budget_error(what, state_.global_step, options_.name);
+      }
       for (int rank = 0; rank < view.size(); ++rank)
         if (rank != ranks.front() && (founding || is_behind(rank))) ranks.push_back(rank);
       bring_state(ranks, founding);
@@ -149,6 +160,7 @@ class Trainer {
     record_->take_over(founding, state_, last_step_, best_);
     if (!group_.commit(moment_of(state_))) throw left("the view was left before it began");
     if (!std::exchange(took_part_, true) && options_.on_begin) options_.on_begin();
+    if (founding) energy_.look_at_idle();
     loop_.steps->seek(state_);
     const double without_view_s = std::chrono::duration<double>(Clock::now() - left_at_).count();
     record_->view(state_, std::exchange(left_because_, ""), without_view_s);
@@ -263,9 +275,14 @@ class Trainer {
   void count_budget() {
     const Clock::time_point now = Clock::now();
     budget_->count(std::chrono::duration<double>(now - std::exchange(counted_at_, now)).count(), group_.size());
+    count_energy();
     used_up_ = budget_->used_up(state_.global_step + 1);
     if (!used_up_.empty()) wish_ = StepWish::kEnough;
     if (const auto warning = budget_->warning(state_.global_step + 1)) log::warn(*warning);
+  }
+
+  void count_energy() {
+    if (job_.budget.kwh > 0 || job_.budget.co2_kg > 0) budget_->measured(record_->measured_kwh());
   }
 
   StepWish wish_of(int signal) const {
@@ -275,7 +292,7 @@ class Trainer {
 
   void give_account(double computed_s) {
     const auto range = comm::replicas_of(group_.view(), group_.rank(), static_cast<int>(job_.train.replicas));
-    told_.tell(group_, clock_, computed_s, range.end - range.begin);
+    told_.tell(group_, clock_, energy_, computed_s, range.end - range.begin);
   }
 
   void compare_states() {
@@ -427,7 +444,8 @@ class Trainer {
 
   // The phase clocks of all workers.
   std::vector<job::WorkerAccount> group_time() {
-    const auto texts = group_.gather_text(job::to_text(account_of(clock_, group_.traffic())));
+    energy_.read();
+    const auto texts = group_.gather_text(job::to_text(account_of(clock_, group_.traffic(), energy_)));
     std::string carried = nlohmann::json(texts).dump();
     broadcast_bytes(group_, carried, 0);
     std::vector<job::WorkerAccount> all;
@@ -440,6 +458,7 @@ class Trainer {
   const TrainingOptions options_;
   std::shared_ptr<const trained::KerasFile> read_;  // until the loop is made
   PhaseClock clock_;
+  HostEnergy energy_;
   Loop loop_;
   nlohmann::json agreed_;  // what_must_agree()
   int64_t steps_per_epoch_ = 0;

@@ -26,6 +26,10 @@ std::string planned_text(const PlannedBeside& figure) {
                      figure.unit);
 }
 
+job::RunEnergy energy_of(const RunRecord& record) {
+  return job::energy_of(record.energies.list(), job::carbon_of(record.budget, record.planned));
+}
+
 RunActual actual_of(const RunRecord& record) {
   RunActual actual;
   if (record.starts.empty()) return actual;
@@ -36,6 +40,9 @@ RunActual actual_of(const RunRecord& record) {
     double seconds = 0;
     for (const RunStart& start : record.starts) seconds += start.end() - start.begin();
     actual.hours = seconds / 3600;
+    const job::RunEnergy energy = energy_of(record);
+    actual.kwh = energy.kwh;
+    actual.co2_kg = energy.co2_kg;
   }
   return actual;
 }
@@ -49,6 +56,8 @@ std::vector<PlannedBeside> beside_plan(const job::Planned& planned, const RunAct
   add("start", "s", planned.start_s, actual.start_s);
   add("a step", "s", planned.step_s, actual.step_s);
   add("the run", "h", planned.hours, actual.hours);
+  add("energy", "kWh", planned.kwh, actual.kwh);
+  add("carbon dioxide", "kg", planned.co2_kg, actual.co2_kg);
   return rows;
 }
 

@@ -13,15 +13,18 @@
 namespace linac::report {
 
 struct RunActual {
-  std::optional<double> start_s;  // of the first start, to its first step
-  std::optional<double> step_s;   // mean over the last start's steps and its workers, without tests and checkpoints
-  std::optional<double> hours;    // of all starts, if it has come to its end
+  std::optional<double> start_s;      // of the first start, to its first step
+  std::optional<double> step_s;       // mean over the last start's steps and its workers, without tests and checkpoints
+  std::optional<double> hours;        // of all starts, if it has come to its end
+  std::optional<double> kwh, co2_kg;  // likewise
 };
 RunActual actual_of(const RunRecord& record);
+/// Of all its starts.
+job::RunEnergy energy_of(const RunRecord& record);
 
 struct PlannedBeside {
-  std::string what;  // "start", "a step", "the run"
-  std::string unit;  // "s", "h"
+  std::string what;  // "start", "a step", "the run", "energy", "carbon dioxide"
+  std::string unit;  // "s", "h", "kWh", "kg"
   plan::Interval planned;
   double actual = 0;
   bool inside() const { return planned.low <= actual && actual <= planned.high; }

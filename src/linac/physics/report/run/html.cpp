@@ -229,6 +229,11 @@ std::vector<std::pair<std::string, std::string>> figures(const RunReport& report
   if (record.rollbacks > 0) list.emplace_back("rollbacks", fmt::format("{}", record.rollbacks));
   list.emplace_back("sent, a step and worker", bytes_text(report.sent_per_step));
   list.emplace_back("hidden communication", percent(report.hidden_fraction));
+  const job::RunEnergy& energy = report.energy;
+  if (energy.kwh) list.emplace_back("energy", fmt::format("{:.3g} kWh", *energy.kwh));
+  if (energy.model_kwh) list.emplace_back("of which by a model", fmt::format("{:.3g} kWh", *energy.model_kwh));
+  if (energy.idle_kwh) list.emplace_back("of which idle", fmt::format("{:.3g} kWh", *energy.idle_kwh));
+  if (energy.co2_kg) list.emplace_back("carbon dioxide", fmt::format("{:.3g} kg", *energy.co2_kg));
   if (const auto& cost = report.cost) {
     list.emplace_back("cost", euros(cost->total));
     list.emplace_back("of which not computing", euros(cost->not_computing));
@@ -246,6 +251,17 @@ std::string figures_part(const RunReport& report) {
   return element("h2", "", "Figures") + element("dl", "", list);
 }
 
+// Where the energy's figures are from, or why there are none.
+std::string energy_words(const RunReport& report) {
+  std::string words;
+  for (const std::string& method : report.energy.methods) words += (words.empty() ? "" : "; ") + method;
+  if (words.empty()) return {};
+  return element("p", "class=\"key\"",
+                 escape(fmt::format("Energy of {}: {}. Idle is what they would have taken in the "
+                                    "same time without the run, as measured before its first step.",
+                                    plural(report.energy.machines, "machine"), words)));
+}
+
 std::string planned_part(const RunReport& report) {
   std::string rows;
   for (const PlannedBeside& figure : report.planned) {
@@ -261,10 +277,10 @@ std::string planned_part(const RunReport& report) {
 
 std::string to_html(const RunReport& report, const std::vector<NamedPicture>& pictures) {
   return whole_page(report.title, headline(report) + remarks_part(report.remarks) + parts_table(report) +
-                                      step_table(report) + figures_part(report) + planned_part(report) +
-                                      pictures_part(report.title, pictures) + workers_table(report) +
-                                      changes_table(report) + starts_table(report) + facts_part(report.facts) +
-                                      element("h2", "", "How to read this") +
+                                      step_table(report) + figures_part(report) + energy_words(report) +
+                                      planned_part(report) + pictures_part(report.title, pictures) +
+                                      workers_table(report) + changes_table(report) + starts_table(report) +
+                                      facts_part(report.facts) + element("h2", "", "How to read this") +
                                       element("p", "class=\"reading\"", kReading));
 }
 

@@ -120,6 +120,12 @@ Json cost_of(const RunReport& report) {
           {"per_1000_events_eur", known(report.cost->per_1000_events)}};
 }
 
+Json energy_of(const job::RunEnergy& energy) {
+  return {{"kwh", known(energy.kwh)},           {"model_kwh", known(energy.model_kwh)},
+          {"idle_kwh", known(energy.idle_kwh)}, {"co2_kg", known(energy.co2_kg)},
+          {"machines", energy.machines},        {"methods", energy.methods}};
+}
+
 Json planned_of(const RunReport& report) {
   Json list = Json::array();
   for (const PlannedBeside& figure : report.planned) list.push_back(to_json(figure));
@@ -165,11 +171,14 @@ Json to_json(const RunReport& report) {
            {{"sent_bytes_per_step_and_worker", number(report.sent_per_step)},
             {"hidden_fraction", number(report.hidden_fraction)}}},
           {"input", input_of(report)},
+          {"energy", energy_of(report.energy)},
           {"cost", cost_of(report)},
           {"actual",
            {{"start_s", known(report.actual.start_s)},
             {"step_s", known(report.actual.step_s)},
-            {"hours", known(report.actual.hours)}}},
+            {"hours", known(report.actual.hours)},
+            {"kwh", known(report.actual.kwh)},
+            {"co2_kg", known(report.actual.co2_kg)}}},
           {"planned", planned_of(report)},
           {"facts", std::move(facts)},
           {"remarks", report.remarks}};

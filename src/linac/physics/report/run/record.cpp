@@ -82,6 +82,8 @@ class Reader {
     } else if (const auto* gap = std::get_if<job::GapLine>(&line)) {
       last_ = std::max(last_, gap->last);
     }
+    if (const auto* one = std::get_if<job::WorkersLine>(&line)) record_.energies.add(one->workers);
+    if (const auto* end = std::get_if<job::EndLine>(&line)) record_.energies.add(end->workers);
     if (record_.starts.empty()) return true;
     RunStart& start = record_.starts.back();
     if (const auto* one = std::get_if<job::WorkersLine>(&line))
@@ -157,6 +159,7 @@ void read_run_json(const std::filesystem::path& path, RunRecord& record) {
   record.name = run->name;
   record.status = run->status;
   record.error = run->error ? run->error->message : "";
+  record.energies.add(run->time_by_worker.value_or(std::vector<job::WorkerAccount>()));
   for (const auto& [key, value] :
        {std::pair("linac", run->linac), std::pair("libtorch", run->libtorch), std::pair("isa", run->isa)})
     if (!value.empty()) record.facts.emplace_back(key, value);
@@ -172,17 +175,22 @@ void read_run_json(const std::filesystem::path& path, RunRecord& record) {
                                        std::max<int64_t>(0, run->global_step)));
 }
 
+template <class Part>
+void read_part(const YAML::Node& node, Part& part, const std::string& where) {
+  if (!node.IsDefined()) return;
+  try {
+    config::read(node, part, where);
+  } catch (const Error&) {
+    part = {};  // of another linac
+  }
+}
+
 void read_job(const std::filesystem::path& path, RunRecord& record) {
   if (!std::filesystem::exists(path)) return;
   const YAML::Node job = config::parse_text(read_file(path), path.string());
   if (!job.IsMap()) return;
-  if (job["plan"].IsDefined()) {
-    try {
-      config::read(job["plan"], record.planned, path.string());
-    } catch (const Error&) {
-      record.planned = {};  // of another linac
-    }
-  }
+  read_part(job["plan"], record.planned, path.string());
+  read_part(job["budget"], record.budget, path.string());
   const YAML::Node train = job["train"];
   if (!train.IsDefined() || !train.IsMap()) return;
   record.events_per_step = train["batch"].as<int64_t>(0) * train["replicas"].as<int64_t>(0);

@@ -14,6 +14,7 @@
 
 #include "linac/base/job/job.h"
 #include "linac/base/job/phases.h"
+#include "linac/base/job/run_energy.h"
 #include "linac/base/job/run_record.h"
 
 namespace linac::report {
@@ -84,6 +85,8 @@ struct RunRecord {
   bool traced = false;             // there is a trace
   std::vector<EpochInput> inputs;  // of the epochs of which it is known
   job::Planned planned;            // in its job.yaml
+  job::Budget budget;              // likewise
+  job::ToldEnergies energies;
   int64_t damaged_lines = 0;
   bool last_line_cut = false;  // by a kill, or it is being written
 };

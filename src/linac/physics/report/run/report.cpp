@@ -182,6 +182,7 @@ RunReport make_run_report(RunRecord record, const std::optional<HostPrices>& pri
   add_communication(report);
   add_input(report);
   if (prices) add_cost(report, *prices);
+  report.energy = energy_of(report.record);
   report.actual = actual_of(report.record);
   report.planned = beside_plan(report.record.planned, report.actual);
   add_remarks(report);

@@ -113,6 +113,7 @@ struct RunReport {
   double hidden_fraction = std::numeric_limits<double>::quiet_NaN();  // 1 - exposed / all exchange
   std::optional<InputWaits> input;                                    // nothing before an epoch is done
   std::optional<Cost> cost;
+  job::RunEnergy energy;
   RunActual actual;
   std::vector<PlannedBeside> planned;  // beside what came of it
   std::vector<std::pair<std::string, std::string>> facts;
@@ -143,8 +144,10 @@ std::string to_html(const RunReport& report, const std::vector<NamedPicture>& pi
 /// "recoveries":
 /// {"number", "s", "median_s", "longest_s"}, "steps": {"done", "twice", "missing", "redone_after_restarts"},
 /// "communication": {"sent_bytes_per_step_and_worker", "hidden_fraction"}, "input": null|{"first_epoch_s",
-/// "opened_s", "later_epochs_s", "first_to_later"}, "cost": null|{"eur", "not_computing_eur",
-/// "per_epoch_eur", "per_1000_events_eur"}, "actual": {"start_s", "step_s", "hours"}, "planned": [{"what", "unit",
+/// "opened_s", "later_epochs_s", "first_to_later"}, "energy": {"kwh", "model_kwh", "idle_kwh", "co2_kg", "machines",
+/// "methods"}, "cost": null|{"eur", "not_computing_eur",
+/// "per_epoch_eur", "per_1000_events_eur"}, "actual": {"start_s", "step_s", "hours", "kwh",
+/// "co2_kg"}, "planned": [{"what", "unit",
 /// "low", "middle", "high", "actual", "inside"}], "facts", "remarks"}. Times in unix seconds; what is not known is
 /// null.
 nlohmann::ordered_json to_json(const RunReport& report);

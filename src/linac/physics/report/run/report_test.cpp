@@ -145,6 +145,52 @@ Json network(const std::string& name, double forward, double backward, double su
           {"sum_s", sum},    {"idle_s", idle},       {"update_s", update}};
 }
 
+Json with_energy(Json account, double from, double seconds, const Json& joules, const Json& idle_w, double model_j) {
+  account["energy"] = {{"machine", "m"},   {"method", "by <a> meter"}, {"from", from},      {"seconds", seconds},
+                       {"joules", joules}, {"idle_w", idle_w},         {"model_j", model_j}};
+  return account;
+}
+
+TEST(RunReport, TheEnergyOfAllStarts) {
+  const Json full{{"processors", 3.6e6}}, half{{"processors", 1.8e6}}, idle{{"processors", 9000}};
+  TestRun run;
+  run.add("job.yaml",
+          "train: {batch: 10, replicas: 4}\nbudget: {co2_g_per_kwh: 500}\n"
+          "plan: {on: here, hours: [1, 2, 3], kwh: [1, 2, 3], co2_kg: [2, 3, 4]}\n");
+  run.view(1000, 1, 0, 0, {member("n1", 1, 2), member("n1", 2, 2)});
+  run.workers(1050, 1, {with_energy(account("n1", 1, {}), 1000, 50, half, idle, 0)});
+  run.workers(1100, 2,
+              {with_energy(account("n1", 1, {}), 1000, 100, full, idle, 0),
+               with_energy(account("n1", 2, {}), 1000, 100, full, idle, 0)});
+  run.steps(1, 2);
+  run.view(2000, 1, 2, 0, {member("n1", 1, 4)});  // after a kill
+  run.steps(3, 4);
+  run.end(2100, 4, "succeeded", {with_energy(account("n1", 1, {}), 2000, 100, {}, {}, 3.6e6)});
+  run.add("run.json", R"({"status": "succeeded"})");
+  const RunReport report = run.report();
+  const Json energy = to_json(report)["energy"];
+  EXPECT_NEAR(energy["kwh"].get<double>(), 2, 1e-9) << "one machine in each start";
+  EXPECT_NEAR(energy["model_kwh"].get<double>(), 1, 1e-9);
+  EXPECT_NEAR(energy["idle_kwh"].get<double>(), 0.25, 1e-9);
+  EXPECT_NEAR(energy["co2_kg"].get<double>(), 1, 1e-9);
+  const std::string text = to_text(report), page = to_html(report, {});
+  EXPECT_NE(text.find("energy: 2 kWh, of which 1 by a model, of which 0.25 idle; 1 kg"), std::string::npos) << text;
+  EXPECT_NE(text.find("energy: 2 kWh, planned 2 (1 to 3) kWh"), std::string::npos) << text;
+  EXPECT_NE(text.find("carbon dioxide: 1 kg, planned 3 (2 to 4) kg, outside"), std::string::npos) << text;
+  EXPECT_NE(page.find("by &lt;a&gt; meter; 500 g of carbon dioxide"), std::string::npos);
+
+  TestRun without;
+  write_changing(without);
+  EXPECT_TRUE(to_json(without.report())["energy"]["kwh"].is_null());
+  EXPECT_EQ(to_text(without.report()).find("energy"), std::string::npos);
+  TestRun damaged;
+  damaged.view(100, 1, 0, 0, {member("n1", 1, 4)});
+  damaged.end(110, 4, "succeeded",
+              {with_energy(account("n1", 1, {}), -5, 100, {{"processors", "NaN"}}, {{"processors", -1}}, -1),
+               with_energy(account("n1", 2, {}), 5, 1e300, "many", 7, 1e300)});
+  EXPECT_TRUE(to_json(damaged.report())["energy"]["kwh"].is_null());
+}
+
 TEST(RunReport, WhereAStepsTimeGoes) {
   TestRun run;
   run.job();

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "linac/train/devices/device_group.h"
 
@@ -10,9 +11,11 @@ namespace linac::train {
 struct Computing {
   int replicas_at_a_time = 1;                       // on threads of the host
   std::shared_ptr<devices::DeviceGroup> devices{};  // null: the device of the process (models::need_device) alone
+  std::vector<int> gpus{};                          // that it takes, by CUDA's numbers
 
-  Computing(int replicas, std::shared_ptr<devices::DeviceGroup> group = {})  // NOLINT: a number is all that most need
-      : replicas_at_a_time(replicas), devices(std::move(group)) {}
+  Computing(int replicas, std::shared_ptr<devices::DeviceGroup> group = {},  // NOLINT: a number is all that most need
+            std::vector<int> gpu_numbers = {})
+      : replicas_at_a_time(replicas), devices(std::move(group)), gpus(std::move(gpu_numbers)) {}
 };
 
 }  // namespace linac::train

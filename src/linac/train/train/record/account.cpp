@@ -8,7 +8,7 @@
 
 namespace linac::train {
 
-job::WorkerAccount account_of(const PhaseClock& clock, const comm::Traffic& traffic) {
+job::WorkerAccount account_of(const PhaseClock& clock, const comm::Traffic& traffic, HostEnergy& energy) {
   job::WorkerAccount account;
   account.host = host_name();
   account.pid = getpid();
@@ -21,10 +21,12 @@ job::WorkerAccount account_of(const PhaseClock& clock, const comm::Traffic& traf
   account.sent_messages = traffic.messages;
   account.exchange_s = traffic.seconds;
   account.steps = clock.steps().counted();
+  account.energy = energy.told();
   return account;
 }
 
-void ToldAccount::tell(comm::Group& group, const PhaseClock& clock, double computed_s, int64_t replicas) {
+void ToldAccount::tell(comm::Group& group, const PhaseClock& clock, HostEnergy& energy, double computed_s,
+                       int64_t replicas) {
   if (replicas > 0) {
     const double now = computed_s / static_cast<double>(replicas);
     pace_s_ = pace_s_ == 0 ? now : 0.8 * pace_s_ + 0.2 * now;
@@ -33,7 +35,7 @@ void ToldAccount::tell(comm::Group& group, const PhaseClock& clock, double compu
   const auto now = std::chrono::steady_clock::now();
   if (text_.empty() || now - written_at_ >= kEvery) {
     written_at_ = now;
-    text_ = job::to_text(account_of(clock, group.traffic()));
+    text_ = job::to_text(account_of(clock, group.traffic(), energy));
   }
   group.tell(pace_s_, text_);
 }

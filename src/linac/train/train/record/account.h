@@ -8,19 +8,20 @@
 
 #include "linac/base/job/run_record.h"
 #include "linac/train/comm/group.h"
+#include "linac/train/train/record/host_energy.h"
 #include "linac/train/train/record/phase_clock.h"
 
 namespace linac::train {
 
-/// A worker's account of itself: host, process, seconds by phase, what it has sent.
-job::WorkerAccount account_of(const PhaseClock& clock, const comm::Traffic& traffic);
+/// A worker's account of itself: host, process, seconds by phase, what it has sent, what its machine took.
+job::WorkerAccount account_of(const PhaseClock& clock, const comm::Traffic& traffic, HostEnergy& energy);
 
 /// What a worker tells the others of its times, step by step. One thread.
 class ToldAccount {
  public:
   /// After a step in which it computed so many replicas in so many seconds. The pace is smoothed: a step may be slow by
   /// chance. The account is put into words ten times a second at most: of short steps that would take a part.
-  void tell(comm::Group& group, const PhaseClock& clock, double computed_s, int64_t replicas);
+  void tell(comm::Group& group, const PhaseClock& clock, HostEnergy& energy, double computed_s, int64_t replicas);
 
  private:
   double pace_s_ = 0;  // wall seconds of computing a replica of a step

@@ -228,7 +228,8 @@ void RecordKeeper::take_over(bool founding, const TrainState& state, const LastS
     const RunFolder::Written written = *std::exchange(written_, std::nullopt);
     const bool goes_on = folder_->summary().has_value();  // or a branch begins
     reporter_.emplace(job_, *folder_, *loop_.data, *loop_.words, steps_per_epoch_, group_.size(), settings_.concurrency,
-                      state, tells(), former_data(*folder_, loop_.data->data(), state.global_step));
+                      state, tells(), former_data(*folder_, loop_.data->data(), state.global_step),
+                      goes_on ? folder_->told_energies() : job::ToldEnergies());
     drawn_->take();  // of what it had kept before
     last_save_ = Clock::now();
     if (copied_) save(state);
@@ -420,6 +421,11 @@ bool RecordKeeper::has_checkpoint() const {
   return std::filesystem::is_directory(folder, error) && !trained::list_checkpoints(folder).empty();
 }
 
+std::optional<double> RecordKeeper::measured_kwh() {
+  return writes() ? reporter_->measured_kwh(group_)
+                  : job::measured_kwh(RunFolder(settings_.folder).told_energies().list());
+}
+
 // --- the end --------------------------------------------------------------------------------------------------------
 
 void RecordKeeper::finish(const TrainState& state, const std::vector<job::WorkerAccount>& workers) {
@@ -448,7 +454,7 @@ void RecordKeeper::close(const TrainState& state, const std::vector<job::WorkerA
   if (tells()) tell_of_early_stop(state, final.epoch);
 }
 
-void RecordKeeper::failed(const TrainState& state, const Error& error) {
+void RecordKeeper::failed(const TrainState& state, const job::WorkerAccount& own, const Error& error) {
   if (!writes()) return;
   try {
     wait();
@@ -456,7 +462,7 @@ void RecordKeeper::failed(const TrainState& state, const Error& error) {
     if (another.code() != error.code()) log::warn(another.what());  // the first one counts
   }
   show_drawn();
-  reporter_->failed(state, clock_, group_, error);
+  reporter_->failed(state, own, group_, error);
 }
 
 std::optional<int64_t> RecordKeeper::restored(const TrainState& state) const {

@@ -90,11 +90,15 @@ class RecordKeeper {
   /// Environment error if something could not be written.
   void check();
 
+  /// Of all starts so far and of all workers, if any meter tells. Of this moment or some seconds before; of the starts
+  /// before this one until this worker writes the record.
+  std::optional<double> measured_kwh();
+
   // --- the end
 
   /// With a checkpoint of the last step; once. `workers`: the clocks of all ranks.
   void finish(const TrainState& state, const std::vector<job::WorkerAccount>& workers);
-  void failed(const TrainState& state, const Error& error);
+  void failed(const TrainState& state, const job::WorkerAccount& own, const Error& error);
   /// Whether nothing of a run that has come to its end is left to write here.
   bool closed() const { return !reporter_ || closed_; }
   bool has_checkpoint() const;

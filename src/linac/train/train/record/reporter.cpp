@@ -68,7 +68,7 @@ StepRecord StepRecord::decoded(const std::string& text) {
 
 Reporter::Reporter(const job::Job& job, RunFolder& folder, const LoopData& data, const LoopWords& words,
                    int64_t steps_per_epoch, int workers, int concurrency, const TrainState& state, bool aloud,
-                   std::vector<job::FormerData> former_data)
+                   std::vector<job::FormerData> former_data, job::ToldEnergies energies)
     : job_(job),
       folder_(folder),
       data_(data),
@@ -78,6 +78,7 @@ Reporter::Reporter(const job::Job& job, RunFolder& folder, const LoopData& data,
       concurrency_(concurrency),
       aloud_(aloud),
       former_data_(std::move(former_data)),
+      energies_(std::move(energies)),
       first_step_(state.global_step),
       started_(utc_now()),
       begin_(Clock::now()),
@@ -195,6 +196,7 @@ void Reporter::workers(const comm::Group& group, int64_t global_step) {
   job::WorkersLine line;
   line.workers = accounts_of(group);
   if (line.workers.empty()) return;
+  energies_.add(line.workers);
   line.time = unix_now();
   line.global_step = global_step;
   line.view = group.view().number;
@@ -317,6 +319,8 @@ job::RunSummary Reporter::summary(const TrainState& state, job::RunStatus status
   run.best = job::BestEpoch{state.best_epoch, job_.checkpoint.best_by, state.best_value};
   run.epochs = history_;
   run.wall_s = seconds_since(begin_);
+  if (auto told = energies_.list(); !told.empty())
+    run.energy = job::energy_of(std::move(told), job::carbon_of(job_.budget, job_.plan));
   return run;
 }
 
@@ -329,11 +333,13 @@ void Reporter::finish(const TrainState& state, const TrainState& final,
   profile(workers, state.global_step);
   events_.session_end(EventFileWriter::Outcome::kSuccess);
   events_.flush();
+  energies_.add(workers);
   job::RunSummary run = summary(state, job::RunStatus::kSucceeded);
   run.time_by_worker = workers;
   run.handed_over_epoch = final.epoch;
   folder_.write_run_json(run);
   end(state, run);
+  if (run.energy && run.energy->kwh) hints.push_back(fmt::format("energy       {}", job::in_words(*run.energy)));
   if (state.best_epoch >= 0 && state.best_epoch + 1 != final.epoch) {
     hints.push_back(fmt::format("best         epoch {} in {}: --model {}@best", state.best_epoch + 1,
                                 job_.checkpoint.best_by, shell_word(folder_.shown(folder_.root()))));
@@ -341,19 +347,29 @@ void Reporter::finish(const TrainState& state, const TrainState& final,
   if (aloud_) print_summary(state, workers, hints);
 }
 
-void Reporter::failed(const TrainState& state, const PhaseClock& clock, const comm::Group& group, const Error& error) {
+void Reporter::failed(const TrainState& state, const job::WorkerAccount& own, const comm::Group& group,
+                      const Error& error) {
   progress_.finish("");
   const bool interrupted = error.code() == ErrorCode::kPreempted || error.code() == ErrorCode::kBudget;
   if (!interrupted) events_.session_end(EventFileWriter::Outcome::kFailure);
   events_.flush();
-  job::RunSummary run = summary(state, interrupted ? job::RunStatus::kInterrupted : job::RunStatus::kFailed);
-  run.error = job::RunError{to_string(error.code()), error.what(), static_cast<int64_t>(error.code())};
-  std::vector<job::WorkerAccount> accounts{account_of(clock, group.traffic())};
+  std::vector<job::WorkerAccount> accounts{own};
   for (job::WorkerAccount& account : accounts_of(group))
     if (account.rank != group.rank()) accounts.push_back(std::move(account));
+  energies_.add(accounts);
+  job::RunSummary run = summary(state, interrupted ? job::RunStatus::kInterrupted : job::RunStatus::kFailed);
+  run.error = job::RunError{to_string(error.code()), error.what(), static_cast<int64_t>(error.code())};
   run.time_by_worker = std::move(accounts);
   folder_.write_run_json(run);
   end(state, run);
+}
+
+std::optional<double> Reporter::measured_kwh(const comm::Group& group) {
+  constexpr double kEveryS = 1;
+  if (seconds_since(energy_summed_) < kEveryS) return measured_kwh_;
+  energy_summed_ = Clock::now();
+  energies_.add(accounts_of(group));
+  return measured_kwh_ = job::measured_kwh(energies_.list());
 }
 
 void Reporter::end(const TrainState& state, const job::RunSummary& run) {

@@ -14,12 +14,12 @@
 #include "linac/base/base/event_file.h"
 #include "linac/base/base/progress.h"
 #include "linac/base/job/job.h"
+#include "linac/base/job/run_energy.h"
 #include "linac/base/job/run_record.h"
 #include "linac/base/job/run_states.h"
 #include "linac/train/comm/group.h"
 #include "linac/train/train/loops/loop_data.h"
 #include "linac/train/train/loops/loop_words.h"
-#include "linac/train/train/record/phase_clock.h"
 #include "linac/train/train/record/run_folder.h"
 #include "linac/train/train/state/state.h"
 
@@ -47,7 +47,7 @@ class Reporter {
   /// in the log as well. Borrows job, folder, data and words.
   Reporter(const job::Job& job, RunFolder& folder, const LoopData& data, const LoopWords& words,
            int64_t steps_per_epoch, int workers, int concurrency, const TrainState& state, bool aloud,
-           std::vector<job::FormerData> former_data = {});
+           std::vector<job::FormerData> former_data = {}, job::ToldEnergies energies = {});
 
   void speak(bool aloud) { aloud_ = aloud; }
   /// What was reported is in the files from here on.
@@ -69,8 +69,11 @@ class Reporter {
   /// Ends the record well: hands the networks of `final` over, writes run.json, prints the summary. `workers`: the
   /// clocks of all ranks.
   void finish(const TrainState& state, const TrainState& final, const std::vector<job::WorkerAccount>& workers);
-  /// Ends it for a run that fails. `clock`: this worker's; of the others it is known what they told last.
-  void failed(const TrainState& state, const PhaseClock& clock, const comm::Group& group, const Error& error);
+  /// Ends it for a run that fails. `own`: this worker's account; of the others it is known what they told last.
+  void failed(const TrainState& state, const job::WorkerAccount& own, const comm::Group& group, const Error& error);
+
+  /// See RecordKeeper.
+  std::optional<double> measured_kwh(const comm::Group& group);
 
   /// What a checkpoint remembers of its run: enough to generate from it alone.
   nlohmann::json provenance() const;
@@ -97,6 +100,9 @@ class Reporter {
   int workers_, concurrency_;
   bool aloud_;
   const std::vector<job::FormerData> former_data_;
+  job::ToldEnergies energies_;
+  std::optional<double> measured_kwh_;  // at that moment
+  std::chrono::steady_clock::time_point energy_summed_;
   int64_t first_step_;
   std::string started_;
   std::chrono::steady_clock::time_point begin_, epoch_begin_, accounts_written_;

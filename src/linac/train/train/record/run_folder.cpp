@@ -166,6 +166,20 @@ std::vector<job::GapLine> RunFolder::missing_steps(int64_t global_step) const {
   return job::gaps_between(begin, global_step, std::move(there));
 }
 
+job::ToldEnergies RunFolder::told_energies() const {
+  std::ifstream file(metrics(), std::ios::binary);
+  const job::LineReader reader(metrics().string(), job::Wanted::kNoStepMeasures);
+  job::ToldEnergies all;
+  for (std::string text; std::getline(file, text);) {
+    piece_is_done();
+    if (text.find("\"energy\"") == std::string::npos) continue;
+    const auto line = reader.read(text).line;
+    if (const auto* workers = std::get_if<job::WorkersLine>(&line)) all.add(workers->workers);
+    if (const auto* end = std::get_if<job::EndLine>(&line)) all.add(end->workers);
+  }
+  return all;
+}
+
 void RunFolder::write_run_json(job::RunSummary summary) const {
   summary.folder = started_in_.string();
   write_file_atomically(root_ / job::kSummaryFile, job::to_text(summary));

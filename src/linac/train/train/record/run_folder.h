@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "linac/base/job/job.h"
+#include "linac/base/job/run_energy.h"
 #include "linac/base/job/run_record.h"
 
 namespace linac::train {
@@ -59,6 +60,8 @@ class RunFolder {
   /// The steps up to this one of which metrics.jsonl says nothing, neither that they were done nor that their lines are
   /// lost. Of a branch only those after its begin. Reads all of the file.
   std::vector<job::GapLine> missing_steps(int64_t global_step) const;
+  /// What workers of all starts so far have told of energy. Reads all of the file.
+  job::ToldEnergies told_energies() const;
   void write_run_json(job::RunSummary summary) const;
   /// What run.json has; nothing if there is none that can be understood. User error if a newer linac wrote it.
   std::optional<job::RunSummary> summary() const;

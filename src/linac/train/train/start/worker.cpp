@@ -46,10 +46,10 @@ Computing computing(const job::Job& job, const comm::Rendezvous& rendezvous) {
       devices::gpus_of_worker(models::devices_there(device), rendezvous.local_rank, rendezvous.local_world_size,
                               job.distribution.devices_per_worker);
   models::need_device(device, gpus.front());
-  if (gpus.size() == 1) return replicas;
+  if (gpus.size() == 1) return {replicas, nullptr, gpus};
   // A thread of the host for each, or it would wait for its turn.
   return {std::clamp(static_cast<int>(gpus.size()), replicas, std::max(replicas, job.train.replicas)),
-          devices::make_nccl_group(gpus)};
+          devices::make_nccl_group(gpus), gpus};
 }
 
 // The log lies in the run's folder, whose disk may be what hangs: the launcher is told first, and the log has a moment.
