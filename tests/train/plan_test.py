@@ -114,6 +114,23 @@ def planning(folder: pathlib.Path, job: pathlib.Path, measured: pathlib.Path) ->
     best = as_json(*words, "--budget", "100USD", "--by", "time")["rows"][0]
     check(f"workers: {best['hosts'] * best['workers_a_host']}\n" in text and "money: 100" in text, "it has the workers and the budget")
     plan(*words, "--budget", "100USD", "--by", "time", "--write", job)
+    euros = folder / "euros.yaml"
+    euros.write_text(job.read_text()[:job.read_text().index("budget:")])
+    of_euros = [*words, "--budget", "100 EUR", "--by", "time"]
+    of_euros[0] = euros
+    text = plan(*of_euros, "--write", euros)
+    document = as_json(*of_euros)
+    rate = document["currency"]["usd"]
+    check(document["currency"]["code"] == "EUR" and abs(document["budget_usd"] - 100 * rate) < 1e-9, "euros are taken by the price book's rate")
+    check(" EUR (" in text and f"1 EUR = {rate:g} USD, of 20" in text, "money is told in euros, with the rate's date and source")
+    check(f"budget: {{money: {100 * rate:g}, price: " in euros.read_text() and f"  # US dollars: 100 EUR at {rate:g}\n" in euros.read_text(), "the job gets dollars, and the sum that was meant")
+    own_rate = folder / "rate.yaml"
+    own_rate.write_text(BOOK + 'rates:\n- {currency: EUR, usd: 2, date: "2000-01", source: "a test"}\n- {currency: CHF, usd: 4, date: "2100", source: "a test"}\n')
+    of_euros[of_euros.index(book)] = own_rate
+    text = plan(*of_euros)
+    check("1 EUR = 2 USD, of 2000-01, more than a year ago" in text, "an own book's rate comes first, and an old one is said to be old")
+    dollars, francs = (as_json(*[own_rate if word == book else word for word in words], "--currency", code) for code in ("USD", "CHF"))
+    check(dollars["rows"] == francs["rows"] and francs["currency"]["usd"] == 4, "another currency changes nothing but how it is told")
     check(job.read_text().count("\nplan:") == 1 and job.read_text().count("\nbudget:") == 1, "written twice, it has them once")
 
 
@@ -133,6 +150,11 @@ def learning(folder: pathlib.Path, job: pathlib.Path, measured: pathlib.Path) ->
     linac("train", job, "--out", lone, "--set", "workers=1", "--set", "plan={}")
     document = as_json(job, "--runs", folder / "lone")
     check(str(lone) in document["facts"]["measured"], "a run of the same work replaces the measurement")
+    study = folder / "study"
+    (study / "trials").mkdir(parents=True)
+    (study / "trials/0001").symlink_to(lone)
+    document = as_json(job, "--runs", study)
+    check(str(study / "trials/0001") in document["facts"]["measured"], "so does a trial of a study")
     check("no run in these folders was planned" in plan("calibration", folder / "lone", status=2), "runs without a plan calibrate nothing")
 
     reached = as_json(job, "--measured", measured, "--runs", folder / "lone", "--goal", "test accuracy >= 0")
@@ -166,10 +188,11 @@ def refusing(folder: pathlib.Path, job: pathlib.Path, measured: pathlib.Path) ->
     check("damaged.json: no measurement" in plan(job, "--measured", damaged, status=2), "half a file is refused by its name")
     damaged.write_text(re.sub(r'"step_cpu_s": [^,]*', '"step_cpu_s": -1', measured.read_text()))
     check("'step_cpu_s' is no number" in plan(job, "--measured", damaged, status=2), "so is a negative time")
-    for words in (["--goal", "auc"], ["--budget", "200EUR"], ["--budget", "-3"], ["--budget", "nan"], ["--deadline", "soon"], ["--runs", folder / "nowhere"],
+    for words in (["--goal", "auc"], ["--budget", "200EURO"], ["--budget", "\n1EUR\n"], ["--budget", "EUR"], ["--budget", "-3"], ["--budget", "nan"], ["--deadline", "soon"], ["--runs", folder / "nowhere"],
                   ["--machine", "no/*"]):
         text = plan(job, "--measured", measured, *words, status=2)
         check(str(words[0]) in text, f"{words}: named")
+    check("no rate of exchange is known for 'XYZ'" in plan(job, "--measured", measured, "--budget", "200XYZ", status=2), "so is a currency without a rate")
     plan(status=2)
     one_line = folder / "flow.yaml"
     one_line.write_text("{" + ", ".join(f"{key}: 1" for key in ("name",)) + "}")

@@ -1,10 +1,12 @@
 #include "linac/base/plan/prices.h"
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <ctime>
 #include <filesystem>
 #include <functional>
 #include <regex>
@@ -18,6 +20,7 @@
 namespace linac::plan {
 namespace {
 
+constexpr const char* kUsd = "USD";
 constexpr int kCountMax = 1'000'000;  // devices and cores of a machine
 
 template <class V>
@@ -81,17 +84,28 @@ struct CarbonLine : Carbon {
   }
 };
 
+struct RateLine : Rate {
+  template <class V>
+  void fields(V& v) {
+    v("currency", currency, "");
+    v("usd", usd, "");
+    source_fields(source, v);
+  }
+};
+
 struct Lines {
   std::vector<DeviceLine> devices;
   std::vector<MachineLine> machines;
   std::vector<PriceLine> prices;
   std::vector<CarbonLine> carbon;
+  std::vector<RateLine> rates;
   template <class V>
   void fields(V& v) {
     v("devices", devices, "");
     v("machines", machines, "");
     v("prices", prices, "");
     v("carbon", carbon, "");
+    v("rates", rates, "");
   }
 };
 
@@ -170,6 +184,13 @@ void check(const LineCheck& line, const CarbonLine& carbon) {
   line.amount("g_per_kwh", carbon.g_per_kwh);
 }
 
+void check(const LineCheck& line, const RateLine& rate) {
+  static const std::regex code("[A-Z]{3}");
+  if (!std::regex_match(rate.currency, code) || rate.currency == kUsd)
+    line.refuse("currency", "a code of three capitals that is not USD, e.g. EUR");
+  line.positive("usd", rate.usd);
+}
+
 /// Names that two lines of a list must not share.
 std::string key(const Device& device) {
   return device.name;
@@ -179,6 +200,9 @@ std::string key(const Machine& machine) {
 }
 std::string key(const Carbon& carbon) {
   return carbon.region;
+}
+std::string key(const Rate& rate) {
+  return rate.currency;
 }
 std::string key(const Price& price) {
   return fmt::format("{} {} {}, {}", price.machine, to_string(price.market), price.region, price.source.date);
@@ -278,6 +302,16 @@ const Carbon* Book::carbon_of(const std::string& region) const {
   return found == carbon.end() ? nullptr : &*found;
 }
 
+Rate Book::rate_of(const std::string& currency) const {
+  if (currency == kUsd) return {.currency = kUsd, .usd = 1, .source = {}};
+  const auto found = std::ranges::find(rates, currency, &Rate::currency);
+  if (found != rates.end()) return *found;
+  throw user_error(
+      fmt::format("[prices] no rate of exchange is known for '{}'; write one into a book of your own (--prices): "
+                  "rates: [{{currency: {}, usd: 1.2, date: 2026-11, source: my bank}}]",
+                  currency, currency));
+}
+
 Book parse_book(const std::string& text, const std::string& where) {
   const YAML::Node root = config::parse_text(text, where);
   if (root.IsNull()) return {};
@@ -287,10 +321,12 @@ Book parse_book(const std::string& text, const std::string& where) {
   check_list(root, "machines", lines.machines, where);
   check_list(root, "prices", lines.prices, where);
   check_list(root, "carbon", lines.carbon, where);
+  check_list(root, "rates", lines.rates, where);
   return {.devices = {lines.devices.begin(), lines.devices.end()},
           .machines = {lines.machines.begin(), lines.machines.end()},
           .prices = {lines.prices.begin(), lines.prices.end()},
-          .carbon = {lines.carbon.begin(), lines.carbon.end()}};
+          .carbon = {lines.carbon.begin(), lines.carbon.end()},
+          .rates = {lines.rates.begin(), lines.rates.end()}};
 }
 
 Book read_own_book(const std::string& file) {
@@ -305,6 +341,7 @@ Book read_book(const std::string& file) {
     override<Device>(book.devices, own.devices, [](const auto& a, const auto& b) { return a.name == b.name; });
     override<Machine>(book.machines, own.machines, [](const auto& a, const auto& b) { return a.name == b.name; });
     override<Carbon>(book.carbon, own.carbon, [](const auto& a, const auto& b) { return a.region == b.region; });
+    override<Rate>(book.rates, own.rates, [](const auto& a, const auto& b) { return a.currency == b.currency; });
     override<Price>(book.prices, own.prices, [](const auto& a, const auto& b) {
       return a.machine == b.machine && a.market == b.market && (b.region.empty() || a.region == b.region);
     });
@@ -314,6 +351,10 @@ Book read_book(const std::string& file) {
   }
   complete(book);
   return book;
+}
+
+std::string today() {
+  return fmt::format("{:%Y-%m-%d}", fmt::gmtime(std::time(nullptr)));
 }
 
 bool is_old(const Source& source, const std::string& today) {

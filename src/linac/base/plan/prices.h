@@ -52,11 +52,19 @@ struct Carbon {
   Source source;
 };
 
+/// US dollars for one of another currency.
+struct Rate {
+  std::string currency;  // "EUR"
+  double usd = 0;
+  Source source;
+};
+
 struct Book {
   std::vector<Device> devices;
   std::vector<Machine> machines;
   std::vector<Price> prices;
   std::vector<Carbon> carbon;
+  std::vector<Rate> rates;
 
   const Machine* machine(const std::string& name) const;
   /// The newest one; of `date` ("2021-03") the newest that is no younger. Empty region: any, the cheapest of the
@@ -64,19 +72,23 @@ struct Book {
   const Price* price(const std::string& machine, Market market, const std::string& region = "",
                      const std::string& date = "") const;
   const Carbon* carbon_of(const std::string& region) const;
+  /// One to one for USD. User error for a currency that is in no line.
+  Rate rate_of(const std::string& currency) const;
 };
 
 /// prices.yaml.
 extern const char* const kBuiltInBook;
 
 /// The built-in book, overridden by that of `file` (empty: of LINAC_PRICES, if set). A line takes the place of the
-/// built-in ones of its device, machine or region; a price of those of its machine, market and region, or without a
-/// region of its machine and market. User error naming file, line, field.
+/// built-in ones of its device, machine, region or currency; a price of those of its machine, market and region, or
+/// without a region of its machine and market. User error naming file, line, field.
 Book read_book(const std::string& file = "");
 /// One book alone: machines lack what their device would tell. `where` names it in errors.
 Book parse_book(const std::string& text, const std::string& where);
 Book read_own_book(const std::string& file);
 /// Whether it was so more than a year before `today` ("2026-11-29"). A year alone counts from its first day.
 bool is_old(const Source& source, const std::string& today);
+/// "2026-11-29", UTC.
+std::string today();
 
 }  // namespace linac::plan

@@ -156,6 +156,21 @@ TEST_F(OwnBook, IsAFile) {
   EXPECT_EQ(with("").machines.size(), read_book().machines.size()) << "an empty book overrides nothing";
 }
 
+TEST_F(OwnBook, HasRatesOfExchange) {
+  const Book built_in = read_book();
+  EXPECT_GT(built_in.rate_of("EUR").usd, 0.5);
+  EXPECT_FALSE(built_in.rate_of("EUR").source.text.empty());
+  EXPECT_EQ(built_in.rate_of("USD").usd, 1);
+  expect_in(message_of([&] { built_in.rate_of("CHF"); }), {"CHF", "rates:"});
+  write_file_atomically(file_,
+                        line("rates", "currency: EUR, usd: 2") + "- {currency: CHF, usd: 1.25, " + kSource + "}\n");
+  EXPECT_EQ(read_book(file_.string()).rate_of("EUR").usd, 2);
+  EXPECT_EQ(read_book(file_.string()).rate_of("CHF").usd, 1.25);
+  for (const char* bad : {"currency: euro, usd: 1", "currency: USD, usd: 1", "currency: EUR, usd: 0",
+                          "currency: EUR, usd: -1", "currency: EUR, usd: .nan", "currency: EUR, usd: .inf", "usd: 1"})
+    expect_in(refused(line("rates", bad)), {"rates[0]"});
+}
+
 TEST(Prices, AreOldAfterAYear) {
   const auto old = [](const char* date) { return is_old({date, ""}, "2026-11-29"); };
   EXPECT_TRUE(old("2025-11-28"));

@@ -28,7 +28,7 @@ namespace linac::cli {
 namespace {
 
 struct PlanOptions {
-  std::string job, deadline, budget, goal, measured, probe_only, prices, out, write, by = "money", machine;
+  std::string job, deadline, budget, currency, goal, measured, probe_only, prices, out, write, by = "money", machine;
   std::vector<std::string> overrides, runs;
   PlaceWishes places;
   std::vector<int> workers;
@@ -42,23 +42,59 @@ const std::vector<std::pair<std::string, plan::Order>> kOrders{{"money", plan::O
                                                                {"energy", plan::Order::kEnergy},
                                                                {"carbon", plan::Order::kCarbon}};
 
-// "200", "200USD", "200 USD"
-double dollars_in(const std::string& text) {
+struct Sum {
+  double amount = 0;
+  std::string currency;
+};
+
+// "200", "200USD", "200 EUR"
+Sum sum_in(const std::string& text) {
   char* end = nullptr;
-  const double value = std::strtod(text.c_str(), &end);
+  const double amount = std::strtod(text.c_str(), &end);
   std::string unit = end;
   unit.erase(std::remove(unit.begin(), unit.end(), ' '), unit.end());
-  if (end == text.c_str() || !std::isfinite(value) || value <= 0 || !(unit.empty() || unit == "USD" || unit == "$"))
-    throw user_error(fmt::format(
-        "[plan] --budget {}: wanted is a sum of US dollars, the currency of the price book, e.g. 200USD", text));
-  return value;
+  if (unit.empty() || unit == "$") unit = "USD";
+  const bool is_code =
+      unit.size() == 3 && std::ranges::all_of(unit, [](char letter) { return letter >= 'A' && letter <= 'Z'; });
+  if (end == text.c_str() || !std::isfinite(amount) || amount <= 0 || !is_code)
+    throw user_error(
+        fmt::format("[plan] --budget {}: wanted is a sum of money, in US dollars or a currency of which the price book "
+                    "has the rate of exchange, e.g. 200USD or 200EUR",
+                    text));
+  return {amount, unit};
 }
 
-plan::Wishes wishes_of(const PlanOptions& options) {
+// In which money is told; what that rests on, if it is no dollar.
+plan::Rate currency_of(const PlanOptions& options, const plan::Book& book, std::vector<std::string>& remarks) {
+  std::string code = options.currency;
+  if (code.empty()) code = options.budget.empty() ? "USD" : sum_in(options.budget).currency;
+  const plan::Rate rate = book.rate_of(code);
+  if (rate.source.date.empty()) return rate;
+  remarks.push_back(fmt::format("1 {} = {:g} USD, of {}{} ({})", code, rate.usd, rate.source.date,
+                                plan::is_old(rate.source, plan::today())
+                                    ? ", more than a year ago: write today's into a book of yours (--prices)"
+                                    : "",
+                                rate.source.text));
+  return rate;
+}
+
+// "200 EUR at 1.16"; empty for dollars.
+std::string converted(const PlanOptions& options, const plan::Book& book) {
+  if (options.budget.empty()) return "";
+  const Sum sum = sum_in(options.budget);
+  return sum.currency == "USD"
+             ? ""
+             : fmt::format("{:g} {} at {:g}", sum.amount, sum.currency, book.rate_of(sum.currency).usd);
+}
+
+plan::Wishes wishes_of(const PlanOptions& options, const plan::Book& book) {
   plan::Wishes wishes;
   if (!options.deadline.empty())
     wishes.deadline_s = static_cast<double>(seconds_of("[plan] --deadline", options.deadline));
-  if (!options.budget.empty()) wishes.budget = dollars_in(options.budget);
+  if (!options.budget.empty()) {
+    const Sum sum = sum_in(options.budget);
+    wishes.budget = sum.amount * book.rate_of(sum.currency).usd;
+  }
   return wishes;
 }
 
@@ -137,12 +173,13 @@ void run_plan(PlanOptions options) {
   if (options.job.empty()) throw user_error("[plan] of which job? linac plan JOB.yaml");
   if (!options.probe_only.empty()) storage::need_ending(options.probe_only, {".json"}, "plan");
   storage::need_local_folder(options.out, "plan");
-  const plan::Wishes wishes = wishes_of(options);
   const plan::Book book = plan::read_book(options.prices);
+  const plan::Wishes wishes = wishes_of(options, book);
   const job::Job job = whole_job(options.job, options.overrides).job;
   const std::vector<FoundRun> runs = runs_in(options.runs);
   const RunsBefore before = runs_before(runs, work_digest(job));
   report::PlanReport report;
+  report.currency = currency_of(options, book, report.remarks);
   std::string how;
   const plan::Measured measured = measurement(options, job, before, how, report.remarks);
   if (!options.probe_only.empty()) {
@@ -181,7 +218,7 @@ void run_plan(PlanOptions options) {
   const bool any = !found.empty() && found.front().good;
   if (any && !options.write.empty()) {
     write_plan(options.write, options.overrides, places[found.front().candidate.place], report.rows.front().name,
-               found.front(), wishes.budget);
+               found.front(), wishes.budget, converted(options, book));
     if (!options.json) fmt::print("  written {}\n", options.write);
   }
   if (any) return;
@@ -216,13 +253,16 @@ void add_plan_verb(CLI::App& app) {
       ->check(CLI::PositiveNumber);
   verb->add_option("--date", options->places.date, "prices as they were then, e.g. 2021-03");
   verb->add_option("--deadline", options->deadline, "90m, 8h, 2d: what misses it more than once in five is not good");
-  verb->add_option("--budget", options->budget, "likewise US dollars, e.g. 200USD");
+  verb->add_option("--budget", options->budget, "likewise money, e.g. 200USD or 200EUR");
+  verb->add_option(
+      "--currency", options->currency,
+      "in which money is shown, e.g. EUR, by the price book's rate of exchange (default: that of --budget)");
   verb->add_option("--goal", options->goal,
                    "until a measure of an epoch is so good, by the curves of earlier runs: 'test auc >= 0.98'");
-  verb->add_option(
-          "--runs", options->runs,
-          "folders with runs: one of the same work here replaces the measurement, and what was planned for them "
-          "and came of it moves and widens the intervals")
+  verb->add_option("--runs", options->runs,
+                   "folders with runs, or of studies: one of the same work here replaces the measurement, and what was "
+                   "planned for them "
+                   "and came of it moves and widens the intervals")
       ->delimiter(',');
   verb->add_option("--measured", options->measured, "a file of --probe-only, or a run's folder: nothing is measured");
   verb->add_option("--machine-here", options->machine, "what was measured on, by the price book");

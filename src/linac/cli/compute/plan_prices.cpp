@@ -1,11 +1,9 @@
 #include "linac/cli/compute/plan_prices.h"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <fnmatch.h>
 
 #include <algorithm>
-#include <ctime>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -27,10 +25,6 @@ struct PricesWords {
   bool json = false;
 };
 
-std::string today() {
-  return fmt::format("{:%Y-%m-%d}", fmt::gmtime(std::time(nullptr)));
-}
-
 /// What no source says is 0 in the book.
 std::string known(double value, const char* form = "{:g}") {
   return value == 0 ? "-" : fmt::format(fmt::runtime(form), value);
@@ -48,7 +42,7 @@ std::vector<plan::Price> prices_of(const plan::Book& book, const plan::Machine& 
 }
 
 void print_machines(const plan::Book& book, const std::vector<plan::Machine>& machines) {
-  const std::string day = today();
+  const std::string day = plan::today();
   TextRows rows{{"machine", "devices", "cores", "GiB", "TFLOP/s fp32", "bf16", "W idle", "busy", "Gbit/s", "region",
                  "USD/h", "spot", "of"}};
   size_t priced = 0, old = 0;
@@ -90,6 +84,9 @@ void print_machines(const plan::Book& book, const std::vector<plan::Machine>& ma
     fmt::print(
         "\n{} of {} are older than a year: ask the cloud, and write what it says into a book of your own (--prices).\n",
         plural(static_cast<int64_t>(old), "price"), priced);
+  for (const plan::Rate& rate : book.rates)
+    fmt::print("1 {} = {:g} USD ({}{})\n", rate.currency, rate.usd, rate.source.date,
+               plan::is_old(rate.source, day) ? ", old" : "");
   fmt::print("Sources, and carbon by region: --json\n");
 }
 
@@ -98,7 +95,7 @@ ordered_json to_json(const plan::Source& source, const std::string& day) {
 }
 
 ordered_json to_json(const plan::Book& book, const std::vector<plan::Machine>& machines) {
-  const std::string day = today();
+  const std::string day = plan::today();
   auto list = ordered_json::array();
   for (const plan::Machine& machine : machines) {
     auto prices = ordered_json::array();
@@ -128,16 +125,19 @@ ordered_json to_json(const plan::Book& book, const std::vector<plan::Machine>& m
   for (const plan::Carbon& region : book.carbon)
     carbon.push_back(
         {{"region", region.region}, {"g_per_kwh", region.g_per_kwh}, {"source", to_json(region.source, day)}});
-  return {{"machines", std::move(list)}, {"carbon", std::move(carbon)}};
+  auto rates = ordered_json::array();
+  for (const plan::Rate& rate : book.rates)
+    rates.push_back({{"currency", rate.currency}, {"usd", rate.usd}, {"source", to_json(rate.source, day)}});
+  return {{"machines", std::move(list)}, {"carbon", std::move(carbon)}, {"rates", std::move(rates)}};
 }
 
 void run_check(const std::string& file) {
   const plan::Book own = plan::read_own_book(file);
   plan::read_book(file);  // what it does to the built-in one
   const auto count = [](size_t number, const char* what) { return plural(static_cast<int64_t>(number), what); };
-  fmt::print("{}: sound: {}, {}, {}, {} with their carbon\n", file, count(own.devices.size(), "device"),
+  fmt::print("{}: sound: {}, {}, {}, {} with their carbon, {} of exchange\n", file, count(own.devices.size(), "device"),
              count(own.machines.size(), "machine"), count(own.prices.size(), "price"),
-             count(own.carbon.size(), "region"));
+             count(own.carbon.size(), "region"), count(own.rates.size(), "rate"));
 }
 
 void run(const PricesWords& words) {

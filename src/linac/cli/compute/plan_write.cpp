@@ -33,7 +33,7 @@ std::string with_top_key(const std::string& text, const std::string& key, const 
 }
 
 void write_plan(const std::string& file, const std::vector<std::string>& overrides, const plan::Place& place,
-                const std::string& name, const plan::Forecast& found, double budget) {
+                const std::string& name, const plan::Forecast& found, double budget, const std::string& was) {
   std::string planned = fmt::format("\n  on: \"{}\"\n  start_s: {}\n  step_s: {}\n  hours: {}", name,
                                     list_of(found.start), list_of(found.step), list_of(found.seconds, 3600));
   if (found.money) planned += "\n  money: " + list_of(*found.money);
@@ -43,8 +43,10 @@ void write_plan(const std::string& file, const std::vector<std::string>& overrid
   text = with_top_key(text, "plan", planned);
   const auto& price = found.candidate.market == plan::Market::kSpot ? place.spot_price : place.price;
   if (budget > 0 && price && !config::parse_text(text, file)["budget"].IsDefined())
-    text = with_top_key(text, "budget",
-                        fmt::format("{{money: {:g}, price: {:.6g}}}", budget, *price / found.candidate.workers_a_host));
+    text =
+        with_top_key(text, "budget",
+                     fmt::format("{{money: {:.6g}, price: {:.6g}}}{}", budget, *price / found.candidate.workers_a_host,
+                                 was.empty() ? "" : "  # US dollars: " + was));
   job::parse_job(text, file, overrides);
   write_file_atomically(file, text);
 }

@@ -9,10 +9,10 @@
 namespace linac::cli {
 
 /// `workers` and `plan` of the job in `file`, and `budget` where there is one in US dollars (else 0) and the job has
-/// none yet; other lines stay as they are. Atomic. User error if the file, changed so, would be no job: it is left as
-/// it was then.
+/// none yet; other lines stay as they are. `was`: the budget in another currency, for a comment; or empty. Atomic. User
+/// error if the file, changed so, would be no job: it is left as it was then.
 void write_plan(const std::string& file, const std::vector<std::string>& overrides, const plan::Place& place,
-                const std::string& name, const plan::Forecast& found, double budget);
+                const std::string& name, const plan::Forecast& found, double budget, const std::string& was);
 
 /// The text with the value of a key of the first level in its place, or at the end. `value`: what stands behind "key:
 /// ".

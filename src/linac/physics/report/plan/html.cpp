@@ -18,7 +18,7 @@ std::string cell(const std::string& label, const std::string& text) {
   return table_cell(label, escape(text), text == kNotKnown ? "class=\"n none\"" : "class=\"n\"");
 }
 
-std::string row_of(const PlanRow& row) {
+std::string row_of(const PlanRow& row, const plan::Rate& currency) {
   const plan::Forecast& found = row.forecast;
   std::string remarks;
   for (const std::string& remark : found.remarks) remarks += (remarks.empty() ? "" : "; ") + remark;
@@ -28,7 +28,7 @@ std::string row_of(const PlanRow& row) {
                          element("span", "class=\"title\"", escape(name)) +
                              (remarks.empty() ? "" : element("small", "", escape(remarks)))) +
                      cell("time", duration_text(found.seconds)) + cell("start", duration_text(found.start)) +
-                     cell("a step", duration_text(found.step)) + cell("money", known(found.money, money_text)) +
+                     cell("a step", duration_text(found.step)) + cell("money", known_money(found.money, currency)) +
                      cell("kWh", known(found.kwh, interval_text)) + cell("kg CO₂", known(found.co2_kg, interval_text)) +
                      cell("in time", fmt::format("{:.0f} %", 100 * found.on_time)));
 }
@@ -41,7 +41,7 @@ std::string headline(const PlanReport& report) {
     lines = element("p", "class=\"word\"", escape(best.name));
     lines += element("p", "",
                      escape(duration_text(best.forecast.seconds) +
-                            (best.forecast.money ? ", " + money_text(*best.forecast.money) : "")));
+                            (best.forecast.money ? ", " + money_text(*best.forecast.money, report.currency) : "")));
   } else {
     lines = element("p", "class=\"word\"", "Nothing meets deadline and budget");
   }
@@ -53,7 +53,7 @@ std::string headline(const PlanReport& report) {
 
 std::string to_html(const PlanReport& report, const std::vector<NamedPicture>& pictures) {
   std::string rows;
-  for (const PlanRow& row : report.rows) rows += row_of(row);
+  for (const PlanRow& row : report.rows) rows += row_of(row, report.currency);
   std::string body = headline(report) + remarks_part(report.remarks) + pictures_part("of the plan", pictures) +
                      element("h2", "", "All places") +
                      element("table", "class=\"figures\"",

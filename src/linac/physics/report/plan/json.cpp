@@ -55,6 +55,7 @@ Json to_json(const PlanReport& report) {
   return {{"title", report.title},
           {"deadline_s", report.wishes.deadline_s},
           {"budget_usd", report.wishes.budget},
+          {"currency", {{"code", report.currency.currency}, {"usd", report.currency.usd}}},
           {"goal", {{"steps", json_of(report.goal.steps)}, {"remark", report.goal.remark}}},
           {"experience",
            {{"start", json_of(report.experience.start)},

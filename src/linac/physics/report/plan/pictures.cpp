@@ -77,7 +77,11 @@ NamedPicture bars_picture(const PlanReport& report) {
 std::optional<NamedPicture> worth_picture(const PlanReport& report) {
   const bool priced = std::any_of(report.rows.begin(), report.rows.end(),
                                   [](const PlanRow& row) { return row.forecast.money.has_value(); });
-  const auto worth = [&](const PlanRow& row) { return priced ? row.forecast.money : row.forecast.kwh; };
+  const auto worth = [&](const PlanRow& row) {
+    return !priced              ? row.forecast.kwh
+           : row.forecast.money ? *row.forecast.money * (1 / report.currency.usd)
+                                : row.forecast.money;
+  };
   std::vector<double> times, values;
   double longest = 0;
   for (const PlanRow& row : report.rows) {
@@ -96,7 +100,9 @@ std::optional<NamedPicture> worth_picture(const PlanReport& report) {
   figure.text({18, 18}, priced ? "time and money" : "time and energy", kTitle);
   const plot::Rect area{64, 42, kWide - 64 - 24, 380 - 42 - 44};
   const plot::Axis x = plot::axis_around(times, plot::Scale::kLog, unit.name),
-                   y = plot::axis_around(values, plot::Scale::kLog, priced ? "US dollars" : "kWh");
+                   y = plot::axis_around(
+                       values, plot::Scale::kLog,
+                       priced ? (report.currency.currency == "USD" ? "US dollars" : report.currency.currency) : "kWh");
   plot::draw_frame(figure, area, x, y, plot::Grid::kHorizontal);
   figure.clip(area);
   if (report.wishes.deadline_s > 0) {
@@ -104,7 +110,7 @@ std::optional<NamedPicture> worth_picture(const PlanReport& report) {
     figure.line({at, area.y}, {at, area.bottom()}, {.colour = kFront, .width = 1});
   }
   if (priced && report.wishes.budget > 0) {
-    const double at = plot::place(area, x, y, {x.low, report.wishes.budget}).y;
+    const double at = plot::place(area, x, y, {x.low, report.wishes.budget / report.currency.usd}).y;
     figure.line({area.x, at}, {area.right(), at}, {.colour = kFront, .width = 1});
   }
   std::vector<plot::Point> front;

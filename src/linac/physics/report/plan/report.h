@@ -22,6 +22,7 @@ struct PlanRow {
 struct PlanReport {
   std::string title;
   plan::Wishes wishes;
+  plan::Rate currency{.currency = "USD", .usd = 1, .source = {}};  // in which money is shown
   plan::Goal goal;
   plan::Experience experience;
   std::vector<PlanRow> rows;  // ranked
@@ -34,8 +35,9 @@ std::string plan_name(const plan::Place& place, const plan::Candidate& candidate
 
 /// "1.2 h (1.0 to 1.4)".
 std::string duration_text(const plan::Estimate& seconds);
-/// "$12 (9.8 to 14)".
-std::string money_text(const plan::Estimate& money);
+/// Of US dollars: "$12 (9.8 to 14)", "10 EUR (8.4 to 12)".
+std::string money_text(const plan::Estimate& money, const plan::Rate& currency);
+std::string known_money(const std::optional<plan::Estimate>& money, const plan::Rate& currency);
 /// "4.2 (3.0 to 5.9)".
 std::string interval_text(const plan::Estimate& value);
 /// One of these, or kNotKnown.
@@ -46,12 +48,12 @@ inline constexpr const char* kNotKnown = "–";
 std::vector<NamedPicture> draw(const PlanReport& report);
 std::string to_html(const PlanReport& report, const std::vector<NamedPicture>& pictures);
 
-/// Schema: {"title", "deadline_s", "budget_usd", "goal": {"steps": I, "remark"}, "experience": {"start", "step",
-/// "whole": {"runs", "bias", "widened"}}, "rows": [{"name", "hosts", "workers_a_host", "market", "good", "fits",
-/// "front", "on_time", "seconds": I, "queue_s", "start_s", "step_s", "compute_s", "waiting_s", "exchange_s",
-/// "between_s", "preempted_s": I, "money_usd", "kwh", "co2_kg": null|I, "memory_gib", "preemptions",
-/// "checkpoint_minutes", "remarks"}], "facts", "remarks"}, I: {"low", "middle", "high"}, between which four values of
-/// five should be.
+/// Schema: {"title", "deadline_s", "budget_usd", "currency": {"code", "usd"}, "goal": {"steps": I, "remark"},
+/// "experience": {"start", "step", "whole": {"runs", "bias", "widened"}}, "rows": [{"name", "hosts", "workers_a_host",
+/// "market", "good", "fits", "front", "on_time", "seconds": I, "queue_s", "start_s", "step_s", "compute_s",
+/// "waiting_s", "exchange_s", "between_s", "preempted_s": I, "money_usd", "kwh", "co2_kg": null|I, "memory_gib",
+/// "preemptions", "checkpoint_minutes", "remarks"}], "facts", "remarks"}, I: {"low", "middle", "high"}, between which
+/// four values of five should be.
 nlohmann::ordered_json to_json(const PlanReport& report);
 
 /// A table of at most `rows` rows for a terminal, and why the first one takes what it takes.

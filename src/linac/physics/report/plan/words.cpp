@@ -66,8 +66,14 @@ std::string duration_text(const plan::Estimate& seconds) {
                      between(seconds.interval(), unit->seconds));
 }
 
-std::string money_text(const plan::Estimate& money) {
-  return fmt::format("${} ({})", digits(money.middle), between(money.interval(), 1));
+std::string money_text(const plan::Estimate& money, const plan::Rate& currency) {
+  const std::string sum = digits(money.middle / currency.usd);
+  return fmt::format("{} ({})", currency.currency == "USD" ? "$" + sum : sum + " " + currency.currency,
+                     between(money.interval(), currency.usd));
+}
+
+std::string known_money(const std::optional<plan::Estimate>& money, const plan::Rate& currency) {
+  return money ? money_text(*money, currency) : kNotKnown;
 }
 
 std::string interval_text(const plan::Estimate& value) {
@@ -84,8 +90,8 @@ std::string to_text(const PlanReport& report, size_t rows) {
   for (size_t i = 0; i < std::min(rows, report.rows.size()); ++i) {
     const auto& [name, found, front] = report.rows[i];
     table.push_back({fmt::format("{}{}", found.good ? " " : "x", front ? "*" : " "), name, duration_text(found.seconds),
-                     duration_text(found.step), known(found.money, money_text), known(found.kwh, interval_text),
-                     known(found.co2_kg, interval_text),
+                     duration_text(found.step), known_money(found.money, report.currency),
+                     known(found.kwh, interval_text), known(found.co2_kg, interval_text),
                      found.memory_gib > 0 ? fmt::format("{:.1f}", found.memory_gib) : kNotKnown});
   }
   std::string text = lined_up(without_empty_columns(std::move(table)), 2);
