@@ -228,6 +228,49 @@ def test_stopped(_) -> None:
         assert here.client.state(runs[1])["state"] == "SUCCEEDED", "the runs of its trials stay"
 
 
+def test_limits(_) -> None:
+    """What all trials together may use: the study stops after checkpoints, also of a service that was killed, and goes on with more of it."""
+    plain = {"pruner: {name: asha, steps_min: 1, factor: 2}\n": "", "{name: tpe}": "{name: random}", "parallel: 2": "parallel: 1"}
+    text = study_text(4, **plain)
+    with world("--slots", "cores=1") as here:
+        here.submit("limited", text + "limits: {steps: 20}\n")
+        assert "limits.steps = 20 is used up" in here.wait("limited", "stopped")["reason"]
+        steps = lambda: sum(json.loads(line)["kind"] == "step" for path in (here.root / "data" / "artifacts").glob("*/*/artifacts/metrics.jsonl")  # noqa: E731
+                            for line in open(path))
+        wait_for(lambda: not here.client.json("status")["jobs"], "its jobs have ended", 120, 0.1)
+        done, trials = steps(), here.trials("limited")
+        assert done >= 20 and len(trials) < 4, (done, trials)
+        here.submit("limited", text + "limits: {steps: 20}\n")
+        here.wait("limited", "stopped")
+        wait_for(lambda: not here.client.json("status")["jobs"], "its jobs have ended", 120, 0.1)
+        here.again()
+        assert len(here.trials("limited")) == len(trials), "submitted with the same limits it begins no other trial"
+        here.submit("limited", text + "limits: {steps: 1000, hours: 100}\n")
+        here.wait("limited", "done")
+        ended = here.trials("limited")
+        assert [one["state"] for one in ended] == ["complete"] * 4, ended
+        here.submit("calm", text)
+        here.wait("calm", "done")
+        assert [(one["point"], one["values"]) for one in here.trials("calm")] == [(one["point"], one["values"]) for one in ended], "the trials are those without limits"
+        here.submit("limited", text + "limits: {steps: 1}\n")
+        assert here.wait("limited", "done"), "one that is complete needs nothing more"
+        long = study_text(2, **plain, **{"steps_per_epoch: 2": "steps_per_epoch: 4000"})
+        for name, limits in (("hours", "{hours: 1.0e-9}"), ("money", "{money: 1.0e-9, price: 2}"), ("kwh", "{kwh: 1.0e-9, watts: 200}"),
+                             ("co2_kg", "{co2_kg: 1.0e-9, watts: 200, co2_g_per_kwh: 400}")):
+            here.submit(name, f"{long}limits: {limits}\n")
+            assert f"limits.{name} = 1e-09 is used up" in here.wait(name, "stopped")["reason"]
+        used = json.loads((sorted((here.root / "data" / "studies").glob("*.json"))[-1]).read_text())
+        assert 0 < used["seconds"] <= used["worker_seconds"], used
+        for limits, word in (("{money: 3}", "limits.price"), ("{steps: -1}", "0 or more"), ("{hours: .nan}", "limits"), ("{step: 3}", "step")):
+            assert word in here.submit("bad", f"{text}limits: {limits}\n", status=2), limits
+        for damaged in (here.root / "data" / "studies").glob("*.json"):
+            damaged.unlink()
+            os.mkfifo(damaged)
+        here.again()
+        here.submit("hours", f"{long}limits: {{hours: 1}}\n")
+        assert "no number of seconds" in here.wait("hours", "failed")["reason"], "a pipe in place of what was used is not waited for"
+
+
 def test_refused(_) -> None:
     """What is wrong with a study's file is said before anything is queued, by the verb, and by a service that was sent it all the same."""
     with world("--slots", "cores=2") as here:

@@ -16,6 +16,7 @@
 #include "linac/cli/control/study_words.h"
 #include "linac/cli/control/verbs.h"
 #include "linac/control/study/record.h"
+#include "linac/control/study/trials_use.h"
 #include "linac/control/tune/point_json.h"
 #include "linac/io/storage/output.h"
 
@@ -78,8 +79,9 @@ void run_report(const StudyOptions& options) {
   }
   const std::filesystem::path beside = at_service() ? options.folder + ".html" : options.folder + "/report.html";
   const std::filesystem::path out = options.out.empty() ? beside : std::filesystem::path(options.out);
-  const char* const where = at_service() ? "study" : "folder";
-  write_study_page(study::record_of(place->ledger(), "Study " + place->title(), {{where, options.folder}}), out);
+  auto facts = at_service() ? std::vector<std::pair<std::string, std::string>>{{"study", options.folder}}
+                            : study::folder_facts(place->ledger(), options.folder);
+  write_study_page(study::record_of(place->ledger(), "Study " + place->title(), std::move(facts)), out);
   fmt::print("{}\n", out.string());
 }
 

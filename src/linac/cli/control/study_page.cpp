@@ -9,6 +9,7 @@
 #include "linac/base/base/error.h"
 #include "linac/base/base/temporary_folder.h"
 #include "linac/control/study/record.h"
+#include "linac/control/study/trials_use.h"
 
 namespace linac::cli {
 
@@ -30,7 +31,9 @@ void write_study_page(const nlohmann::json& record, const std::filesystem::path&
 void write_study_page(const study::Journal& journal, const std::filesystem::path& out) {
   const auto folder = std::filesystem::absolute(journal.folder()).lexically_normal();
   const std::string name = (folder.has_filename() ? folder : folder.parent_path()).filename().string();
-  write_study_page(study::record_of(journal.ledger(), "Study " + name, {{"folder", journal.folder().string()}}), out);
+  write_study_page(
+      study::record_of(journal.ledger(), "Study " + name, study::folder_facts(journal.ledger(), journal.folder())),
+      out);
 }
 
 }  // namespace linac::cli

@@ -22,6 +22,7 @@
 #include "linac/control/execution/record/run_places.h"
 #include "linac/control/launch/attempt_folder.h"
 #include "linac/control/service/data_folder.h"
+#include "linac/control/service/studies/submission.h"
 #include "linac/control/service/tree_copy.h"
 
 namespace linac::service {
@@ -46,7 +47,7 @@ BackupSummary copy_files(const fs::path& from, const fs::path& to, const std::se
   Progress progress("files", 0);
   BackupSummary copied;
   make_folder(to);
-  for (const char* part : {kArtifactsFolder, execution::kRunsFolder}) {
+  for (const char* part : {kArtifactsFolder, kStudiesFolder, execution::kRunsFolder}) {
     TreeCopy copy;
     copy.kept_back = kept_back;
     if (std::string_view(part) == execution::kRunsFolder)

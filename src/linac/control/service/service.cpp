@@ -47,6 +47,7 @@
 #include "linac/control/service/routes/table.h"
 #include "linac/control/service/secret_box.h"
 #include "linac/control/service/studies/conductor.h"
+#include "linac/control/service/studies/submission.h"
 #include "linac/control/service/user_secrets.h"
 
 namespace linac::service {
@@ -85,7 +86,7 @@ std::filesystem::path prepared(const std::filesystem::path& data) {
   std::error_code ignored;
   std::filesystem::permissions(folder, std::filesystem::perms::others_all, std::filesystem::perm_options::remove,
                                ignored);
-  for (const char* name : {kArtifactsFolder, kUploadsFolder}) make_folder(folder / name);
+  for (const char* name : {kArtifactsFolder, kStudiesFolder, kUploadsFolder}) make_folder(folder / name);
   return folder;
 }
 

@@ -8,7 +8,6 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <map>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -18,9 +17,9 @@
 #include "linac/base/base/error.h"
 #include "linac/base/base/signals.h"
 #include "linac/base/job/job.h"
-#include "linac/base/job/spent.h"
 #include "linac/control/study/conduct.h"
 #include "linac/control/study/trial_process.h"
+#include "linac/control/study/trials_use.h"
 #include "linac/io/storage/folder/local_claim.h"
 
 namespace linac::study {
@@ -28,7 +27,8 @@ namespace {
 
 constexpr auto kPause = std::chrono::milliseconds(50);
 constexpr auto kStopWait = std::chrono::minutes(5);  // for checkpoints, before a trial that was asked to stop is killed
-constexpr auto kLook = std::chrono::seconds(2);      // whether another one has taken the study over
+constexpr auto kEnergyEvery = std::chrono::seconds(1);
+constexpr auto kLook = std::chrono::seconds(2);  // whether another one has taken the study over
 using Clock = std::chrono::steady_clock;
 
 struct Going {
@@ -48,10 +48,7 @@ class Runner {
       : journal_(journal),
         options_(options),
         claim_(journal.folder(), options.take_over, "", storage::LocalClaim::kNoThread) {
-    const job::Budget& limits = settings().limits;
-    if (!limits.any()) return;
-    spent_.emplace(limits, journal.folder() / "spent.json", "limits");
-    if (!journal.study().job.empty()) workers_ = job::parse_job(journal.study().job, "the study's job", {}).workers;
+    if (settings().limits.any()) use_.emplace(journal.study(), journal.folder() / "spent.json");
   }
   ~Runner() {
     for (const Going& one : going_) one.process.kill();
@@ -62,16 +59,16 @@ class Runner {
     for (const tune::Trial& trial :
          std::vector<tune::Trial>(journal_.history().trials().begin(), journal_.history().trials().end()))
       if (trial.state == tune::State::kRunning) waiting_.push_back(trial.number);
-    if (settings().limits.steps > 0)
-      for (const tune::Trial& trial : journal_.history().trials()) steps_[trial.number] = steps_of(trial.number);
+    if (use_)
+      for (const tune::Trial& trial : journal_.history().trials()) look_at(trial.number);
     while (true) {
-      if (spent_) count();
+      if (use_) count();
       if (!used_up_.empty()) stop_all();
       if (stop_signal() != 0 || (Clock::now() >= look_at_ && is_taken_over())) stop_all();
       if (!stopping_) begin_trials();
       if (going_.empty()) {
         claim_.check();
-        if (spent_) spent_->save();
+        if (use_) use_->save();
         if (!used_up_.empty() && !all_told()) return RunEnd::kLimit;
         return stopping_ && used_up_.empty() ? RunEnd::kStopped : RunEnd::kDone;
       }
@@ -97,20 +94,29 @@ class Runner {
   void count() {
     const auto now = Clock::now();
     const double seconds = std::chrono::duration<double>(now - std::exchange(counted_at_, now)).count();
-    if (!going_.empty()) spent_->count(seconds, workers_ * static_cast<int>(going_.size()));
-    for (const Going& one : going_) steps_[one.process.number()] = one.process.steps();
-    int64_t steps = 0;
-    for (const auto& [number, of_one] : steps_) steps += of_one;
-    if (used_up_.empty()) used_up_ = spent_->used_up(steps);
-    if (const auto warning = spent_->warning(steps)) options_.tell(*warning);
+    use_->count(seconds, static_cast<int>(going_.size()));
+    for (const Going& one : going_) use_->steps(one.process.number(), one.process.steps());
+    if (use_->wants_energy() && now - energy_at_ >= kEnergyEvery) {
+      energy_at_ = now;
+      for (const Going& one : going_)
+        use_->energy(one.process.number(), told_energies(folder_of(one.process.number())));
+    }
+    if (used_up_.empty()) used_up_ = use_->used_up();
+    if (const auto warning = use_->warning()) options_.tell(*warning);
     if (!used_up_.empty() && !stopping_) options_.tell(used_up_ + " is used up");
   }
 
-  /// Of a trial of which no process runs.
-  int64_t steps_of(int64_t number) const {
-    TrialRecord record(journal_.study(), std::filesystem::weakly_canonical(trial_folder(trials(), number)));
-    record.measured();
-    return record.steps();
+  /// What a trial has used of which no process runs.
+  void look_at(int64_t number) {
+    TrialRecord record(journal_.study(), folder_of(number));
+    if (use_->wants_steps()) {
+      record.measured();
+      use_->steps(number, record.steps());
+    }
+    if (use_->wants_energy()) use_->energy(number, record.told_energies());
+  }
+  std::filesystem::path folder_of(int64_t number) const {
+    return std::filesystem::weakly_canonical(trial_folder(trials(), number));
   }
   std::filesystem::path trials() const { return journal_.folder() / "trials"; }
   bool all_told() const {
@@ -179,7 +185,7 @@ class Runner {
   void end(Going one, int status) {
     const int64_t number = one.process.number();
     if (is_taken_over()) return;  // the other one carries it out, and tells
-    steps_[number] = one.process.steps();
+    if (use_) look_at(number);
     if (status == 0) return complete(one);
     if (!one.pruned.empty()) return tell(one, tune::State::kPruned, {}, one.pruned);
     if (stopping_) return;  // it goes on with the next call
@@ -239,11 +245,9 @@ class Runner {
   std::vector<Going> going_;
   std::vector<int64_t> waiting_;  // trials that ran when a former runner was lost
   bool stopping_ = false;
-  std::optional<job::Spent> spent_;  // of a study with limits
-  Clock::time_point counted_at_ = Clock::now();
-  int workers_ = 1;                   // of a trial
-  std::map<int64_t, int64_t> steps_;  // by trial
-  std::string used_up_;               // of the limits
+  std::optional<TrialsUse> use_;  // of a study with limits
+  Clock::time_point counted_at_ = Clock::now(), energy_at_{};
+  std::string used_up_;  // of the limits
 };
 
 }  // namespace

@@ -290,10 +290,6 @@ void check_for_queue(const Study& study) {
         fmt::format("[study] population.method: {} copies folders from member to member, which no queue does; `linac "
                     "tune` carries it out on this host, or take a sampler",
                     study.settings.population.method));
-  if (study.settings.limits.any())
-    throw user_error(
-        "[study] limits: a queue counts each job by itself; leave them out and give jobs --time or --cost, or take "
-        "`linac tune`");
   if (study.job.empty())
     throw user_error(
         "[study] it has no job, and nothing carries out its trials; write the job beside `search`, or let programs ask "

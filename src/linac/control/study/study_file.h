@@ -73,7 +73,7 @@ struct StudySettings {
     v("pruner", pruner, "");
     v("population", population, "in place of a sampler: networks that train together and learn from each other");
     v("budget", budget, "");
-    v("limits", limits, "what all trials together may use, where `linac tune` carries them out");
+    v("limits", limits, "what all trials together may use");
     v("parallel", parallel, "trials at a time");
     v("seed", seed, "of the suggestions");
   }

@@ -90,6 +90,16 @@ int64_t each_line(const Descriptor& file, int64_t offset, int64_t size, Take tak
   return offset;
 }
 
+std::optional<job::RunSummary> summary_in(const std::filesystem::path& folder) {
+  const Descriptor file = opened(folder, job::kSummaryFile);
+  if (!file) return std::nullopt;
+  try {
+    return job::read_summary(read_at(file, 0, kSummaryMax), job::kSummaryFile);
+  } catch (const Error&) {  // of a newer linac
+    return std::nullopt;
+  }
+}
+
 [[noreturn]] void refuse(const Epoch& epoch, const std::string& metric) {
   std::vector<std::string> names;
   for (const auto& [name, unused] : epoch.measures) names.push_back(name);
@@ -166,15 +176,18 @@ double possible_cost(double value) {
 }
 
 std::optional<int> TrialRecord::exit_status() const {
-  const Descriptor file = opened(folder_, job::kSummaryFile);
-  if (!file) return std::nullopt;
-  try {
-    const auto summary = job::read_summary(read_at(file, 0, kSummaryMax), job::kSummaryFile);
-    if (!summary || !summary->error || summary->status != job::to_string(job::RunStatus::kFailed)) return std::nullopt;
-    return static_cast<int>(summary->error->exit_code);
-  } catch (const Error&) {
-    return std::nullopt;
-  }
+  const auto summary = summary_in(folder_);
+  if (!summary || !summary->error || summary->status != job::to_string(job::RunStatus::kFailed)) return std::nullopt;
+  return static_cast<int>(summary->error->exit_code);
+}
+
+std::vector<job::ToldEnergy> TrialRecord::told_energies() const {
+  return study::told_energies(folder_);
+}
+
+std::vector<job::ToldEnergy> told_energies(const std::filesystem::path& folder) {
+  auto summary = summary_in(folder);
+  return summary && summary->energy ? std::move(summary->energy->told) : std::vector<job::ToldEnergy>();
 }
 
 }  // namespace linac::study

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "linac/base/job/told_energy.h"
 #include "linac/control/study/study_file.h"
 
 namespace linac::study {
@@ -33,6 +34,8 @@ class TrialRecord {
   std::vector<double> values_of_epoch() const;
   /// What it says to have taken: the study's sampler.cost in the last epoch that has it; NaN: none, or that is time.
   double cost() const;
+  /// What its workers say of energy, in run.json.
+  std::vector<job::ToldEnergy> told_energies() const;
   /// With which exit status it says to have failed; nothing: it does not say so.
   std::optional<int> exit_status() const;
 
@@ -45,6 +48,9 @@ class TrialRecord {
   uint64_t inode_ = 0;
   int64_t read_ = 0, seen_ = 0, steps_ = 0;
 };
+
+/// What the run in a folder, as TrialRecord's, says of energy in run.json.
+std::vector<job::ToldEnergy> told_energies(const std::filesystem::path& folder);
 
 /// What others call a cost: NaN where it is no finite number of 0 or more.
 double possible_cost(double value);

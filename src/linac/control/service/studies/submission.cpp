@@ -133,6 +133,10 @@ std::vector<std::string> stop_jobs(Database& database, int64_t study, const std:
   return runs;
 }
 
+std::filesystem::path use_file(const std::filesystem::path& data, int64_t study) {
+  return data / kStudiesFolder / fmt::format("{}.json", study);
+}
+
 json submitted_words(Database& database, int64_t study) {
   const auto submitted = catalog::submitted_study(database, study);
   if (!submitted) return nullptr;

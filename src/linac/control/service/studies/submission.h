@@ -3,6 +3,7 @@
 // each trial. What is kept of it says nothing that its owner has not said; whether he still may, is asked again for
 // each trial.
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -51,6 +52,11 @@ std::string trial_key(const catalog::SubmittedStudy& submitted, int64_t trial);
 
 /// Cancels the jobs of a study that wait or run, until it is submitted again; their runs.
 std::vector<std::string> stop_jobs(catalog::Database& database, int64_t study, const std::string& why);
+
+/// In the folder of a service: NUMBER.json says what the trials of a study with limits have used.
+inline constexpr const char* kStudiesFolder = "studies";
+/// Where it is written down what the trials of a study with limits have used.
+std::filesystem::path use_file(const std::filesystem::path& data, int64_t study);
 
 /// {"state", "reason", "on", "submitted_ms"}; null for a study that programs ask.
 nlohmann::json submitted_words(catalog::Database& database, int64_t study);
