@@ -279,9 +279,16 @@ def test_a_used_up_budget_ends_a_job() -> None:
     with serving() as (service, client):
         [run] = client.submit(*LONG, "--attempts", "3", "--set", "budget.steps=2")
         ended = client.wait(run, "FAILED")
-        assert ended["reason"].startswith("stopped by its budget, after a checkpoint: [budget] budget.steps = 2 is used up after step 2"), ended["reason"]
+        assert ended["reason"].startswith("stopped by its budget, after a checkpoint (with more of it: linac resume RUN --set budget.KEY=N): [budget] budget.steps = 2 is used up after step 2"), ended["reason"]
         assert ended["metrics"]["loss"]["count"] == 2 and not any(change["reason"].startswith("attempt 2") for change in ended["transitions"]), ended["transitions"]
         assert "stopped by its budget" in client.run("status", run)
+        for setting, word in (("train.epochs=3", "its budget alone"), ("budget.steps=-1", "0 or more"), ("budget.stepz=3", "budget.stepz"), ("budget.money=3", "budget.price"),
+                              ("budget", "budget")):
+            assert word in client.run("resume", run, "--set", setting, status=2), setting
+        assert client.state(run)["state"] == "FAILED", "what is refused changes nothing"
+        client.run("resume", run, "--set", "budget.steps=4")
+        ended = client.wait(run, "FAILED")
+        assert "budget.steps = 4 is used up after step 4" in ended["reason"] and ended["metrics"]["loss"]["count"] == 4, ended["reason"]
 
 
 def main() -> int:

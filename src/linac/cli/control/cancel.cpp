@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 
+#include "linac/base/base/error.h"
 #include "linac/base/base/text_table.h"
 #include "linac/cli/common/service_options.h"
 #include "linac/cli/control/launched.h"
@@ -16,6 +17,7 @@ struct ChangeOptions {
   ServiceOptions service;
   std::vector<std::string> runs;
   std::string reason;
+  std::vector<std::string> budget;
 };
 
 // Launches are changed by `at_site`, runs by their service, in the order in which they are named.
@@ -23,6 +25,11 @@ void change(const ChangeOptions& options, const std::string& what, void (*at_sit
   std::optional<client::ServiceClient> connection;
   for (const std::string& name : options.runs) {
     if (const auto launch = launch_named(name)) {
+      if (!options.budget.empty())
+        throw user_error(
+            fmt::format("[launch] {}: --set is for runs of a service; `linac launch` with more of the "
+                        "budget and the same --out goes on",
+                        name));
       at_site(*launch);
       continue;
     }
@@ -30,6 +37,7 @@ void change(const ChangeOptions& options, const std::string& what, void (*at_sit
         connection ? *connection : connection.emplace(client::find_login(options.service.server));
     nlohmann::json body = nlohmann::json::object();
     if (!options.reason.empty()) body["reason"] = options.reason;
+    if (!options.budget.empty()) body["set"] = options.budget;
     const auto answer =
         service.post("/api/v1/runs/" + client::find_run(service, name, client::Several::kRefused) + "/" + what, body);
     if (options.service.json) {
@@ -59,7 +67,10 @@ void add_resume_verb(CLI::App& app) {
       "resume", "Puts runs that ended without success back into the queue, to go on from their newest checkpoint");
   verb->add_option("runs", options->runs, "names, ids, or beginnings of ids; SITE:NAME for a launch")->required();
   add_service_options(*verb, options->service);
-  verb->footer("Examples:\n  linac resume topology\n  linac resume farm:topology");
+  verb->add_option("--set", options->budget, "more of the budget that the run has used up: budget.hours=16");
+  verb->footer(
+      "Examples:\n  linac resume topology\n  linac resume topology --set budget.hours=16\n  linac resume "
+      "farm:topology");
   verb->callback([options] { change(*options, "resume", resume_launch); });
 }
 

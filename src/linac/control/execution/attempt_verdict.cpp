@@ -13,7 +13,8 @@ namespace {
 using catalog::Outcome;
 using job::ExitClass;
 
-constexpr const char* kStoppedByBudget = "stopped by its budget, after a checkpoint";
+constexpr const char* kStoppedByBudget =
+    "stopped by its budget, after a checkpoint (with more of it: linac resume RUN --set budget.KEY=N)";
 
 std::string described(int signal) {
   return fmt::format("killed by signal {} ({}){}", signal, strsignal(signal),

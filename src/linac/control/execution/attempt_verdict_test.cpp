@@ -32,7 +32,9 @@ TEST(AttemptVerdict, AUsedUpBudgetIsNoRefusalOfTheJob) {
   for (const bool began : {false, true}) {
     const AttemptVerdict verdict = judge(ended(12), StopCause::kNone, began, "budget.steps = 5 is used up");
     EXPECT_EQ(verdict.outcome, Outcome::kFailed) << "and is not begun again";
-    EXPECT_EQ(verdict.reason, "stopped by its budget, after a checkpoint: budget.steps = 5 is used up");
+    EXPECT_EQ(verdict.reason,
+              "stopped by its budget, after a checkpoint (with more of it: linac resume RUN --set budget.KEY=N): "
+              "budget.steps = 5 is used up");
   }
   EXPECT_EQ(judge(ended(12), StopCause::kCancelled, true, "").outcome, Outcome::kCancelled);
 }

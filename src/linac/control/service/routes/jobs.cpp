@@ -4,7 +4,10 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "linac/base/base/error.h"
 #include "linac/base/base/refusal.h"
+#include "linac/base/job/job.h"
+#include "linac/control/catalog/job_text.h"
 #include "linac/control/execution/news.h"
 #include "linac/control/execution/scheduler.h"
 #include "linac/control/execution/submission.h"
@@ -235,6 +238,19 @@ Handler queue_handler(Context& context, execution::Scheduler& scheduler) {
 }
 
 // A change of one job by its owner, after which the scheduler looks.
+/// The run's job with more of its budget.
+std::string with_budget(const std::string& job, const std::vector<std::string>& settings) {
+  for (const std::string& setting : settings)
+    if (!setting.starts_with("budget."))
+      throw Refusal(RefusalKind::kInvalid,
+                    fmt::format("[queue] {}: a run that goes on changes its budget alone: budget.hours=16", setting));
+  try {
+    return job::to_yaml(job::parse_job(job, "the run's job", settings));
+  } catch (const Error& error) {
+    throw Refusal(RefusalKind::kInvalid, error.what());
+  }
+}
+
 Handler changes(Context& context, execution::Scheduler& scheduler,
                 std::function<void(Database&, const Request&, const std::string&)> change) {
   return [&context, &scheduler, change = std::move(change)](Request& request) -> Task<Response> {
@@ -313,17 +329,22 @@ std::vector<Route> job_routes(Context& context, execution::Scheduler& scheduler,
                                                   fmt::format("cancelled by {}{}", request.caller.user,
                                                               why.empty() ? "" : ": " + why));
                                 })}),
-      changing(
-          of_run,
-          {Method::kPost,
-           "/api/v1/runs/{id}/resume",
-           "resume_run",
-           "Puts a job that ended without success back into the queue, to go on from its newest checkpoint",
-           Access::kMember,
-           BodyKind::kJson,
-           {},
-           changes(context, scheduler,
-                   [](Database& database, const Request&, const std::string& id) { catalog::resume(database, id); })}),
+      changing(of_run,
+               {Method::kPost,
+                "/api/v1/runs/{id}/resume",
+                "resume_run",
+                "Puts a job that ended without success back into the queue, to go on from its newest checkpoint",
+                Access::kMember,
+                BodyKind::kJson,
+                {{"set", FieldType::kTexts, false, "settings of its budget: budget.hours=16"}},
+                changes(context, scheduler,
+                        [](Database& database, const Request& request, const std::string& id) {
+                          const std::vector<std::string> settings = request.texts("set");
+                          catalog::resume(database, id);
+                          if (!settings.empty())
+                            catalog::set_job_text(database, id,
+                                                  with_budget(catalog::queued_job(database, id).job, settings));
+                        })}),
   };
 }
 
