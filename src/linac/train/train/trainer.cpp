@@ -14,7 +14,6 @@
 #include "linac/base/base/signals.h"
 #include "linac/base/base/trace.h"
 #include "linac/base/job/run_energy.h"
-#include "linac/base/job/spent.h"
 #include "linac/train/comm/group.h"
 #include "linac/train/train/agreement.h"
 #include "linac/train/train/input/input.h"
@@ -133,8 +132,8 @@ class Trainer {
     if (!job_.budget.any() || !tells())
       budget_.reset();
     else if (!budget_)
-      budget_.emplace(job_.budget, options_.folder / "spent.json");
-    counted_at_ = Clock::now();
+      budget_.emplace(job_.budget, options_.folder / "spent.json", [this] { return record_->measured_kwh(); });
+    if (budget_) budget_->begin_view();
     const int source = view.source();
     const comm::Moment& latest = view.members[static_cast<size_t>(source)].moment;
     const bool founding = latest == comm::Moment{};
@@ -146,11 +145,7 @@ class Trainer {
     if (founding || view.needs_state()) {
       check_agreement(founding);
       std::vector<int> ranks{founding ? record_->find_start(options_.start, state_) : source};
-      if (founding && budget_) {
-        count_energy();
-        if (const std::string what = budget_->used_up(state_.global_step); !what.empty())
-          throw budget_error(what, state_.global_step, options_.name);
-      }
+      if (founding && budget_ && !budget_->look(state_.global_step).empty()) throw over_budget();
       for (int rank = 0; rank < view.size(); ++rank)
         if (rank != ranks.front() && (founding || is_behind(rank))) ranks.push_back(rank);
       bring_state(ranks, founding);
@@ -211,7 +206,8 @@ class Trainer {
   void close_record() {
     write_trace();
     if (trace_.is_wanted()) trace_.give_up(tells());
-    record_->finish(state_, group_time());
+    energy_.read();
+    record_->finish(state_, gather_accounts(group_, account_of(clock_, group_.traffic(), energy_)));
     if (budget_) budget_->save();
     group_.barrier();  // should one that keeps the record be lost before, another one is needed
     group_.finish();
@@ -244,7 +240,9 @@ class Trainer {
     const double begun = clock_[TimePhase::kCompute].wall;
     wish_ = wish_of(stop_signal());
     if (wish_ == StepWish::kNone && record_->due_by_time()) wish_ = StepWish::kSave;
-    if (budget_ && wish_ != StepWish::kStop && !is_last_step()) count_budget();
+    if (budget_ && wish_ != StepWish::kStop && !is_last_step() &&
+        budget_->ends_with(state_.global_step + 1, group_.size()))
+      wish_ = StepWish::kEnough;
     const StepResult result = loop_.steps->step(state_, rate, wish_, [&] { arrive(behind); });
     if (result.health != Health::kGood) {
       collapse(result);
@@ -271,18 +269,8 @@ class Trainer {
 
   bool is_last_step() const { return state_.epoch + 1 == job_.train.epochs && state_.step + 1 == steps_per_epoch_; }
 
-  // Before a step that may be the last one within the budget.
-  void count_budget() {
-    const Clock::time_point now = Clock::now();
-    budget_->count(std::chrono::duration<double>(now - std::exchange(counted_at_, now)).count(), group_.size());
-    count_energy();
-    used_up_ = budget_->used_up(state_.global_step + 1);
-    if (!used_up_.empty()) wish_ = StepWish::kEnough;
-    if (const auto warning = budget_->warning(state_.global_step + 1)) log::warn(*warning);
-  }
-
-  void count_energy() {
-    if (job_.budget.kwh > 0 || job_.budget.co2_kg > 0) budget_->measured(record_->measured_kwh());
+  Error over_budget() const {
+    return budget_error(budget_ ? budget_->used_up() : "", state_.global_step, options_.name);
   }
 
   StepWish wish_of(int signal) const {
@@ -324,7 +312,7 @@ class Trainer {
       if (budget_) budget_->save();
       record_->wait();
       group_.barrier();
-      if (enough_ && !stop_requested_) throw budget_error(used_up_, state_.global_step, options_.name);
+      if (enough_ && !stop_requested_) throw over_budget();
       throw Error(ErrorCode::kPreempted,
                   fmt::format("[train] stopped by a signal after step {} (checkpoint saved); go on with: linac train "
                               "... --out {} --resume",
@@ -442,17 +430,6 @@ class Trainer {
     loop_.steps->seek(state_);
   }
 
-  // The phase clocks of all workers.
-  std::vector<job::WorkerAccount> group_time() {
-    energy_.read();
-    const auto texts = group_.gather_text(job::to_text(account_of(clock_, group_.traffic(), energy_)));
-    std::string carried = nlohmann::json(texts).dump();
-    broadcast_bytes(group_, carried, 0);
-    std::vector<job::WorkerAccount> all;
-    for (const auto& text : nlohmann::json::parse(carried)) all.push_back(job::read_account(text.get<std::string>()));
-    return all;
-  }
-
   const job::Job job_;
   comm::Group& group_;
   const TrainingOptions options_;
@@ -469,9 +446,7 @@ class Trainer {
   std::optional<TrainState> best_;  // of the best epoch, while it may not be on the disk
   int saves_since_best_ = 0;
   std::optional<RecordKeeper> record_;  // once the loop is made
-  std::optional<job::Spent> budget_;    // on rank 0, if the job has one
-  Clock::time_point counted_at_;
-  std::string used_up_;  // of the budget
+  std::optional<RunBudget> budget_;     // on rank 0, if the job has one
   std::optional<StepRecord> last_step_;
   Clock::time_point left_at_ = Clock::now();
   ToldAccount told_;

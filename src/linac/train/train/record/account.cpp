@@ -3,8 +3,10 @@
 #include <unistd.h>
 
 #include <cstdint>
+#include <nlohmann/json.hpp>
 
 #include "linac/base/base/host.h"
+#include "linac/train/train/agreement.h"
 
 namespace linac::train {
 
@@ -38,6 +40,14 @@ void ToldAccount::tell(comm::Group& group, const PhaseClock& clock, HostEnergy& 
     text_ = job::to_text(account_of(clock, group.traffic(), energy));
   }
   group.tell(pace_s_, text_);
+}
+
+std::vector<job::WorkerAccount> gather_accounts(comm::Group& group, const job::WorkerAccount& mine) {
+  std::string carried = nlohmann::json(group.gather_text(job::to_text(mine))).dump();
+  broadcast_bytes(group, carried, 0);
+  std::vector<job::WorkerAccount> all;
+  for (const auto& text : nlohmann::json::parse(carried)) all.push_back(job::read_account(text.get<std::string>()));
+  return all;
 }
 
 std::vector<job::WorkerAccount> accounts_of(const comm::Group& group) {

@@ -29,6 +29,9 @@ class ToldAccount {
   std::chrono::steady_clock::time_point written_at_;
 };
 
+/// Collective: those of all ranks, alike everywhere.
+std::vector<job::WorkerAccount> gather_accounts(comm::Group& group, const job::WorkerAccount& mine);
+
 /// What the members told last, of those that were heard.
 std::vector<job::WorkerAccount> accounts_of(const comm::Group& group);
 

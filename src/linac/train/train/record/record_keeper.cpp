@@ -230,7 +230,7 @@ void RecordKeeper::take_over(bool founding, const TrainState& state, const LastS
     reporter_.emplace(job_, *folder_, *loop_.data, *loop_.words, steps_per_epoch_, group_.size(), settings_.concurrency,
                       state, tells(), former_data(*folder_, loop_.data->data(), state.global_step),
                       goes_on ? folder_->told_energies() : job::ToldEnergies());
-    drawn_->take();  // of what it had kept before
+    pictures_.take();  // of what it had kept before
     last_save_ = Clock::now();
     if (copied_) save(state);
     if (!founding) {
@@ -325,29 +325,12 @@ void RecordKeeper::epoch(const TrainState& state, const EpochRecord& record,
   write_summary(state);
 }
 
-// Drawing takes longer than the training may pause, and a disk may take any time. A picture that grows is not drawn
-// after each of many short epochs, whose steps it would take the processor from.
-void RecordKeeper::draw(const TrainState& state, Pictures which) {
-  constexpr std::chrono::seconds kPause{5};
-  const auto now = Clock::now();
-  const bool grown = which == Pictures::kGrown || now >= grown_at_ + kPause;
-  for (Drawing& one : loop_.words->drawings(state)) {
-    if (one.grows ? !grown : which == Pictures::kGrown) {
-      grown_left_ |= one.grows;
-      continue;
-    }
-    if (one.grows) grown_at_ = now, grown_left_ = false;
-    writer_->add("drawing a picture",
-                 [drawing = std::move(one), folder = folder_->images(), step = state.global_step, drawn = drawn_] {
-                   plot::Picture picture = drawing.draw();
-                   plot::write_picture(folder / drawing.file, picture);
-                   if (!drawing.tag.empty()) drawn->add({drawing.tag, step, std::move(picture)});
-                 });
-  }
+void RecordKeeper::draw(const TrainState& state, RunPictures::Which which) {
+  pictures_.draw(loop_.words->drawings(state), which, state.global_step, folder_->images(), *writer_);
 }
 
 void RecordKeeper::show_drawn() {
-  for (const DrawnPicture& one : drawn_->take()) reporter_->picture(one.tag, one.global_step, one.picture);
+  for (const DrawnPicture& one : pictures_.take()) reporter_->picture(one.tag, one.global_step, one.picture);
 }
 
 // A disk that is busy with a checkpoint would let the training wait for this as well.
@@ -446,7 +429,7 @@ void RecordKeeper::close(const TrainState& state, const std::vector<job::WorkerA
   need_folder(state);
   // A run cut short by max_steps ends between two checkpoints.
   if (saved_step_ != state.global_step) save(state);
-  if (grown_left_) draw(state, Pictures::kGrown);
+  if (pictures_.any_left_out()) draw(state, RunPictures::Which::kLeftOut);
   wait();
   show_drawn();
   const TrainState final = handed_over(state);

@@ -21,12 +21,12 @@
 #include "linac/base/job/job.h"
 #include "linac/train/comm/group.h"
 #include "linac/train/train/loops/loop.h"
-#include "linac/train/train/record/drawn_pictures.h"
 #include "linac/train/train/record/phase_clock.h"
 #include "linac/train/train/record/record_copy.h"
 #include "linac/train/train/record/record_fence.h"
 #include "linac/train/train/record/reporter.h"
 #include "linac/train/train/record/run_folder.h"
+#include "linac/train/train/record/run_pictures.h"
 #include "linac/train/train/state/checkpoint_writer.h"
 #include "linac/train/train/state/state.h"
 
@@ -131,8 +131,7 @@ class RecordKeeper {
   TrainState handed_over(const TrainState& state);
   void tell_of_early_stop(const TrainState& state, int64_t handed_over) const;
   void write_summary(const TrainState& state);
-  enum class Pictures { kOfEpoch, kGrown };
-  void draw(const TrainState& state, Pictures which = Pictures::kOfEpoch);
+  void draw(const TrainState& state, RunPictures::Which which = RunPictures::Which::kOfEpoch);
   void show_drawn();
 
   const job::Job& job_;
@@ -148,12 +147,10 @@ class RecordKeeper {
   std::optional<RunFolder> folder_;
   std::unique_ptr<CheckpointWriter> writer_;
   std::optional<Reporter> reporter_;
-  std::shared_ptr<DrawnPictures> drawn_ = std::make_shared<DrawnPictures>();  // with the writer's thread
-  std::chrono::steady_clock::time_point grown_at_;  // when the last picture that grows was drawn
-  bool grown_left_ = false;                         // one was left out since
-  bool keeps_ = false;                              // in this view
-  bool copied_ = false;                             // in this view: the folder has no checkpoint yet
-  std::optional<RunFolder::Written> written_;       // what was found in the folder, before it is taken over
+  RunPictures pictures_;
+  bool keeps_ = false;                         // in this view
+  bool copied_ = false;                        // in this view: the folder has no checkpoint yet
+  std::optional<RunFolder::Written> written_;  // what was found in the folder, before it is taken over
   std::chrono::steady_clock::time_point last_save_ = std::chrono::steady_clock::now();
   int64_t saved_step_ = -1;
   bool closed_ = false;
