@@ -128,7 +128,7 @@ def reading() -> list[str]:
     automatic = ("auto",) * 3
     fixed = {values: found for values, found in median.items() if values != automatic}
     steps, reads = (sorted({values[place] for values in fixed}) for place in (1, 2))
-    lines = table("files side by side", *(f"{ahead} batches ahead, {ranges} ranges" for ahead in steps for ranges in reads))
+    lines = table("files side by side", *(f"{ahead} ahead, {ranges} range{'s' * (ranges > 1)}" for ahead in steps for ranges in reads))
     for files in sorted({values[0] for values in fixed}):
         lines.append(row(files, *(f"{fixed[(files, ahead, ranges)]:.2f}" for ahead in steps for ranges in reads)))
     best, worst, found = min(fixed.values()), max(fixed.values()), runs_of("reading")[-1]

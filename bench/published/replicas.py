@@ -17,7 +17,7 @@ def run(case: dict, number: int) -> dict:
 
 OF_WORKERS = records.Study("workers", [{"workers": workers, "replicas": 4, "rate": "none"} for workers in (1, 2, 3, 4)], 1, run)
 OF_REPLICAS = records.Study("replicas", [{"workers": 1, "replicas": replicas, "rate": rate} for replicas, rate in
-                                         ((1, "none"), (4, "none"), (4, "linear"), (16, "none"), (16, "linear"))], 3, run)
+                                         ((1, "none"), (4, "none"), (4, "linear"), (16, "none"), (16, "linear"))], 2, run)
 
 if __name__ == "__main__":
     records.main(OF_WORKERS)
