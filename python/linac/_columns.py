@@ -113,7 +113,7 @@ def _as_numpy(name: str, value: Any) -> Any:
         raise refused("data", f"{name}: {type(value).__name__} is no array ({error})", "give it as a NumPy array") from error
 
 
-def _as_object_array(value: Any) -> "np.ndarray[Any, Any]":
+def _as_object_array(value: Any) -> Any:
     import numpy as np
 
     array: Any = np.empty(len(value), dtype=object)
