@@ -92,7 +92,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory(dir=out, prefix="wheel.") as name:
         folder = pathlib.Path(name) / "files"
         add_package(folder)
-        originals = [] if options.bare else archive.install_with_libraries(options.build, folder / "linac/program")
+        originals = []
+        if not options.bare:
+            originals = archive.install_with_libraries(options.build, folder / "linac/program")
+            shutil.rmtree(folder / "linac/program/lib/linac/python")  # linac_keras, which lies beside the package
         about = add_about(folder, tag, originals)
         made = pathlib.Path(name) / f"linac-{stage.VERSION}-{tag}.whl"
         pack(folder, about, made)
