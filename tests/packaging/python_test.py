@@ -51,7 +51,7 @@ def tests_of_the_package(folder: pathlib.Path) -> None:
     there.pip("install", wheel)
     variables = environment(LINAC_CACHE=str(folder / "cache"))
     variables.pop("PYTHONPATH", None)
-    found = output(there.python, "-c", "import linac, linac.keras; print(linac.__file__)", cwd=folder, env=variables)
+    found = output(there.python, "-c", "import linac; print(linac.__file__)", cwd=folder, env=variables)
     check(found.startswith(str(there.site)), "the package is that of the wheel")
     words = [there.python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-W", "ignore", "--basetemp", folder / "tests", PYTHON_TESTS, *sys.argv[1:]]
     done = subprocess.run([*map(str, words)], env=variables, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
