@@ -63,7 +63,7 @@ class Run:
             return None
         record = self._record()
         child = _children.get(int(self._start().get("pid", 0)))
-        code: int | None = child.returncode if child is not None else None
+        code = child.poll() if child is not None else None
         code = 128 - code if code is not None and code < 0 else code
         if record is not None and "error" in record:
             return LinacError(record["error"]["message"], record["error"]["exit_code"])
