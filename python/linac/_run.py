@@ -298,8 +298,8 @@ def identity(pid: int) -> dict[str, Any]:
 def is_alive(process: "Mapping[str, Any]") -> bool:
     """Of identity(): numbers of processes come again, with other times of their start, and after a boot."""
     pid = int(process.get("pid") or 0)
-    if pid in _children and _children[pid].poll() is not None:
-        return False
+    if pid in _children:  # whose first thread may be gone while others still end
+        return _children[pid].poll() is None
     state = _state(pid)
     return state is not None and state[0] not in "ZX" and process.get("boot") == _boot() and state[1] == process.get("start_ticks")
 
