@@ -29,7 +29,7 @@ TEST(TrialsUse, StepsOfAllTrialsAndTimeOfTheirWorkers) {
   limits.steps = 10;
   limits.money = 3;
   limits.price = 1;
-  const Study study = study_with(limits, "workers: 2\n");
+  const Study study = study_with(limits, "workers: 2\ndata: {train: [a.h5]}\n");
   TrialsUse use(study, folder / "spent.json");
   use.steps(1, 4);
   use.steps(2, 5);
