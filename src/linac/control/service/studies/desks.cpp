@@ -167,29 +167,34 @@ Task<json> Desks::change(Request* request, const std::string& name, const Make& 
 
 Task<void> Desks::remove(Request& request, const std::string& name, bool force) {
   const std::shared_ptr<Desk> desk = desk_of(name);
-  const std::shared_ptr<void> turn = co_await desk->turn.take();  // what came before is queued, and written first
-  co_await writing(context_, [&](catalog::Database& database) {
-    request.noted = false;  // this may be the second time
-    const catalog::StudyRecord record = catalog::study(database, name);
-    check_again(request, record);
-    const auto submitted = catalog::submitted_study(database, record.number);
-    if ((submitted && submitted->state == catalog::StudyState::kRunning) ||
-        !catalog::study_jobs_under_way(database, record.number).empty())
-      throw Refusal(RefusalKind::kState,
-                    fmt::format("[studies] the queue carries out '{0}'; end it by `linac study stop {0}`, and wait "
-                                "until its jobs have ended",
-                                name));
-    const auto leases = catalog::study_leases(database, record.number);
-    const int64_t now = now_ms();
-    const auto held = std::ranges::count_if(leases, [now](const auto& lease) { return lease.until_ms > now; });
-    if (held > 0 && !force)
-      throw Refusal(RefusalKind::kState,
-                    fmt::format("[studies] programs have {} of '{}'; tell {}, wait until the leases run out, or delete "
-                                "it with force",
-                                plural(held, "trial"), name, held == 1 ? "it" : "them"));
-    catalog::remove_study(database, record.number);
-    note_change(database, request);
-  });
+  const std::shared_ptr<void> turn = co_await desk->turn.take();  // what came before is queued, and written first:
+  const std::string who = desk->study ? desk->study->record.user : who_asks(request);
+  co_await writing(
+      context_,
+      [&](catalog::Database& database) {
+        request.noted = false;  // this may be the second time
+        const catalog::StudyRecord record = catalog::study(database, name);
+        check_again(request, record);
+        const auto submitted = catalog::submitted_study(database, record.number);
+        if ((submitted && submitted->state == catalog::StudyState::kRunning) ||
+            !catalog::study_jobs_under_way(database, record.number).empty())
+          throw Refusal(RefusalKind::kState,
+                        fmt::format("[studies] the queue carries out '{0}'; end it by `linac study stop {0}`, and wait "
+                                    "until its jobs have ended",
+                                    name));
+        const auto leases = catalog::study_leases(database, record.number);
+        const int64_t now = now_ms();
+        const auto held = std::ranges::count_if(leases, [now](const auto& lease) { return lease.until_ms > now; });
+        if (held > 0 && !force)
+          throw Refusal(
+              RefusalKind::kState,
+              fmt::format("[studies] programs have {} of '{}'; tell {}, wait until the leases run out, or delete "
+                          "it with force",
+                          plural(held, "trial"), name, held == 1 ? "it" : "them"));
+        catalog::remove_study(database, record.number);
+        note_change(database, request);
+      },
+      who);
   desk->study = nullptr;
   desk->lines = 0;
 }
