@@ -5,7 +5,7 @@
 
 Bob asks for what a page asks for and makes runs, one request after the other, 20 a second. Eve asks on eight connections for: searches with as many
 conditions as fit, searches that name a million experiments, lists of the runs of which one has as many metrics as it may, that run itself,
-requests whose body never comes, and batches of points of which each has a name of its own, to a new run each. Writes bench/results/DATE-fairness.md. BENCH_PREFIX, words before the command: a lock, say, that keeps other work away."""
+requests whose body never comes, and batches of a thousand new metrics, to a new run each. Writes bench/results/DATE-fairness.md. BENCH_PREFIX, words before the command: a lock, say, that keeps other work away."""
 
 import concurrent.futures
 import contextlib
@@ -97,7 +97,7 @@ def worst_of(kind: str, url: str, token: str, wide: str, run: str, stop) -> None
     search = {"conditions": {"experiment_ids": ["0"], "filter": conditions(), "max_results": 1}, "names": {"experiment_ids": [wide], "max_results": 10},
               "experiments": {"experiment_ids": ["0"] * 700_000, "max_results": 1}}
     body = json.dumps(search[kind]).encode() if kind in search else None
-    points = json.dumps({"sender": "eve", "sequence": 1, "points": {f"metric-{i}": [[1, 1, 1], [2, 2, 2]] for i in range(MANY_NAMES)}}).encode()
+    points = json.dumps({"sender": "eve", "sequence": 1, "points": {f"metric-{i}": [[k, 1, k] for k in range(20)] for i in range(1000)}}).encode()
     while not stop.is_set():
         with contextlib.suppress(http.client.HTTPException, OSError):
             if body:

@@ -596,6 +596,12 @@ def bound_trials(people: People) -> dict:
         more = size - len(good(of([""] * 3)).body)
         return of(["a" * (more // 3), "a" * (more // 3), "a" * (more - more // 3 * 2)])
 
+    def metrics_of_run(count: int) -> Answer:
+        to, answer = new_run(), None
+        for i in range(0, count, 1000):
+            answer = post(f"/api/v1/runs/{to}/points", {"sender": "s", "sequence": i // 1000 + 1, "points": {f"m{k}": [[1, 1, 1]] for k in range(i, min(count, i + 1000))}})
+        return answer
+
     def padded(path: str, body: dict, size: int) -> Answer:
         data = json.dumps(body).encode()
         return post(path, data + b" " * (size - len(data)))
@@ -610,7 +616,8 @@ def bound_trials(people: People) -> dict:
         "search.results": lambda n: search(max_results=n),
         "search.body": lambda n: padded(f"{mlflow}runs/search", {"experiment_ids": ["0"]}, n),
         "answer.bytes": answer_of,
-        "run.metrics": lambda n: post(f"/api/v1/runs/{new_run()}/points", {"sender": "s", "sequence": 1, "points": {f"m{i}": [[1, 1, 1]] for i in range(n)}}),
+        "points.names": lambda n: post(f"/api/v1/runs/{run}/points", {"sender": f"s{next(senders)}", "sequence": 1, "points": {f"n{i}": [[1, 1, 1]] for i in range(n)}}),
+        "run.metrics": metrics_of_run,
         "run.inputs": lambda n: inputs(new_run(), [""] * n),
         "list.limit": lambda n: get(f"/api/v1/runs?limit={n}"),
         "request.things": lambda n: post("/api/v1/curves", {"runs": [run] * n, "keys": []}),
@@ -672,20 +679,34 @@ def test_bodies_of_one_user(people: People):
 
 
 def test_heavy_writes(_: People):
-    """Twelve of one user's largest batches at once: another's write goes between them."""
+    """One user has his largest batches waiting at all times: another's write goes between them."""
     with Service() as service:
         people = People(service)
         new_run = lambda who: good(people.mlflow(who, "runs/create", {"experiment_id": "0"})).json()["run"]["info"]["run_id"]  # noqa: E731
-        body = json.dumps({"sender": "s", "sequence": 1, "points": {f"metric-{i}": [[1, 1, 1], [2, 2, 2]] for i in range(9_000)}}).encode()
-        runs = [new_run(people.ann) for _ in range(12)]
-        with concurrent.futures.ThreadPoolExecutor(len(runs)) as pool:
-            going_on = [pool.submit(call, service, "POST", f"/api/v1/runs/{run}/points", body, people.ann) for run in runs]
-            wait_for(lambda: any(one.done() for one in going_on), "the first of them", 120)
-            new_run(people.bob)
-            waiting = sum(not one.done() for one in going_on)
-            assert waiting >= 6, f"{len(runs) - waiting} of {len(runs)} heavy writes went first"
+        points = json.dumps({f"metric-{i}": [[k, 1, k] for k in range(20)] for i in range(1_000)})
+        stop, done, connections = threading.Event(), [0], 16
+
+        def write(run: str) -> None:
+            sequence = 0
+            while not stop.is_set():
+                sequence += 1
+                good(call(service, "POST", f"/api/v1/runs/{run}/points", f'{{"sender": "s", "sequence": {sequence}, "points": {points}}}'.encode(), people.ann))
+                done[0] += 1
+
+        with concurrent.futures.ThreadPoolExecutor(connections) as pool:
+            going_on = [pool.submit(write, new_run(people.ann)) for _ in range(connections)]
+            try:
+                wait_for(lambda: done[0] >= connections, "the first of them", 120)
+                before_him = []
+                for _ in range(10):
+                    before = done[0]
+                    new_run(people.bob)
+                    before_him.append(done[0] - before)
+            finally:
+                stop.set()
             for one in going_on:
-                good(one.result())
+                one.result()
+        assert min(before_him) < connections // 2, f"{before_him} batches of {connections} that wait went before another's write"
 
 
 def test_lists_of_large_runs(_: People):

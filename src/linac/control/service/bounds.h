@@ -21,7 +21,7 @@
 namespace linac::service {
 
 constexpr int64_t kPageMax = 5000, kStretchesMax = 5000, kStretchesOfAllMax = 500'000;
-constexpr size_t kCurvesMax = 500, kPointsMax = 20000;
+constexpr size_t kCurvesMax = 500, kPointsMax = 20000, kPointNamesMax = 1000;
 
 struct Bound {
   std::string_view name;
@@ -60,6 +60,7 @@ constexpr auto kBounds = std::to_array<Bound>({
     {"curves.stretches", kStretchesMax, "`stretches` of a curve", 400, "stretches"},
     {"curves.all_stretches", kStretchesOfAllMax, "stretches of all curves of a request", 400, "stretches together"},
     {"points.batch", kPointsMax, "points of a sender's batch", 400, "points in a batch"},
+    {"points.names", kPointNamesMax, "metrics of a sender's batch", 400, "metrics in a batch"},
     {"batch.metrics", mlflow::kMetricsMax, "metrics of `log-batch`", 400, "metrics"},
     {"batch.parameters", mlflow::kParametersMax, "parameters of `log-batch`", 400, "params"},
     {"batch.tags", mlflow::kTagsMax, "tags of `log-batch`", 400, "tags"},

@@ -62,6 +62,9 @@ json curves_of_run(Database& database, Request& request) {
 /// {"key": [[step, time_ms, value], ...], ...} in the order in which it is written.
 std::vector<catalog::KeyedPoint> points_of(const json& object) {
   std::vector<catalog::KeyedPoint> points;
+  if (object.size() > kPointNamesMax)
+    throw Refusal(RefusalKind::kInvalid, fmt::format("[points] {} metrics in a batch (at most {}); send several",
+                                                     object.size(), kPointNamesMax));
   for (const auto& [key, list] : object.items()) {
     if (!list.is_array())
       throw Refusal(RefusalKind::kInvalid, fmt::format("[points] '{}' is no list of points", printable(key)));
