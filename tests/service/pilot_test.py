@@ -316,7 +316,7 @@ def a_lease_of_a_user_who_is_disabled_meanwhile_begins_nothing(world: World) -> 
     assert begun.status == 409, (begun.status, begun.body)
     again = call(service, "POST", f"/api/v1/agents/{agent_id('disabled')}/work", {**ROOM, "wait_s": 0, "tags": ["disabled"]}, world.shared)
     assert again.status == 409 or again.json()["work"] is None, again.body
-    world.client.run("cancel", run)
+    assert "disabled" in world.client.wait(run, "CANCELLED")["reason"]
 
 
 def jobs_of_others_run_in_a_sandbox_without_the_agents_token(world: World) -> None:
