@@ -365,8 +365,8 @@ void Reporter::failed(const TrainState& state, const job::WorkerAccount& own, co
 }
 
 std::optional<double> Reporter::measured_kwh(const comm::Group& group) {
-  constexpr double kEveryS = 1;
-  if (seconds_since(energy_summed_) < kEveryS) return measured_kwh_;
+  constexpr double kEveryS = 1, kUntilToldS = 0.1;
+  if (seconds_since(energy_summed_) < (measured_kwh_ ? kEveryS : kUntilToldS)) return measured_kwh_;
   energy_summed_ = Clock::now();
   energies_.add(accounts_of(group));
   return measured_kwh_ = job::measured_kwh(energies_.list());
