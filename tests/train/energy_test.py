@@ -101,7 +101,7 @@ def one_machine(root: pathlib.Path) -> None:
     process = subprocess.Popen(machine.command(killed, settings | {"train.epochs": 1000}), cwd=runs.ROOT, env=runs.environment(),
                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
     told = lambda: (killed / "metrics.jsonl").is_file() and '"kind":"workers"' in (killed / "metrics.jsonl").read_text()
-    wait_for(told, 60, "the first account")
+    wait_for(told, "the first account", 60)
     runs.kill_tree(process)
     done = runs.steps_so_far(killed)
     machine.run(killed, settings | {"train.max_steps": done + 2}, "--resume")
