@@ -525,12 +525,64 @@ def a_killed_service_finds_its_agents_again(world: World) -> None:
                     assert agent.drain() == 0
 
 
+def the_cheaper_of_two_vendors_takes_the_job(world: World) -> None:
+    """The dear one only what the cheap one cannot have, or has had to give back; the job says why."""
+    client = world.client
+
+    def reason_of(run: str, agent: str) -> str:
+        reasons = lambda: [change["reason"] for change in client.state(run)["transitions"] if f"(agent {agent})" in change["reason"]]  # noqa: E731
+        wait_for(reasons, lambda: client.state(run), 60, 0.2)
+        return reasons()[-1]
+
+    with (
+        Agent(world.service.url, world.token, "--slots", "cores=2,gpus=0", "--name", "dear", "--tags", "vendors", "--machine", "gcp/n1-standard-32") as dear,
+        Agent(world.service.url, world.token, "--slots", "cores=1,gpus=0", "--name", "cheap", "--tags", "vendors", "--price", "0.02") as cheap,
+    ):
+        wait_for(lambda: {agent["name"] for agent in world.agents()} >= {"dear", "cheap"}, world.agents, 30, 0.2)
+        price = {agent["name"]: agent["price"] for agent in world.agents()}
+        assert price["cheap"] == 0.02 and price["dear"] > 0.1, price
+        assert "USD/H" in client.run("agents", "list")
+        [small] = client.submit(*LONG, *of_tag("vendors"), "--name", "first")
+        assert reason_of(small, "cheap").endswith("0.02 USD an hour, no agent is cheaper"), client.state(small)
+        [second] = client.submit(*LONG, *of_tag("vendors"), "--name", "second")
+        assert "cheaper: cheap (0.02) does not ask, or is full" in reason_of(second, "dear"), client.state(second)
+        assert "cheaper: cheap" in client.run("status", second)
+        client.run("cancel", second)
+        client.wait(second, "CANCELLED")
+        [large] = client.submit(*LONG, "--on", "pilots", "--cores", "2", "--tags", "vendors", "--name", "large")
+        assert "cheap (0.04) is too small" in reason_of(large, "dear"), client.state(large)
+        client.run("cancel", large)
+        client.wait(large, "CANCELLED")
+        # It goes away, with what it has.
+        client.wait_for_steps(small, 25)
+        assert cheap.drain() == 0
+        assert "cheap (0.02) takes no more" in reason_of(small, "dear"), client.state(small)
+        client.wait_for_steps(small, len(world.steps_of(small)) + 10)
+        client.run("cancel", small)
+        client.wait(small, "CANCELLED")
+        assert whole(world.steps_of(small)) and dear.drain() == 0
+
+
+def prices_that_are_none_are_refused(world: World) -> None:
+    for words, why in ((("--price", "-1"), "--price"), (("--price", "nan"), "--price"), (("--machine", "nowhere/x1"), "has no price"),
+                       (("--spot",), "name it"), (("--price", "1", "--machine", "gcp/n1-standard-32"), "excludes")):
+        with tempfile.TemporaryDirectory() as folder:
+            done = subprocess.run([LINAC, "agent", "--server", world.service.url, "--folder", folder, *words], capture_output=True, text=True, timeout=60,
+                                  env={**os.environ, "LINAC_TOKEN": world.token})
+        assert done.returncode in (1, 2, 4) and why in done.stderr, (words, done.returncode, done.stderr)
+    told = {"name": "liar", "host": "h", "cores": 1, "memory_mb": 1, "gpus": 0, "cores_free": 1, "memory_mb_free": 1, "gpus_free": 0, "tags": ["liars"]}
+    for price in (-1, 1e300, "cheap"):
+        answer = call(world.service, "POST", f"/api/v1/agents/{'0' * 32}/work", told | {"price": price}, token=world.token)
+        assert answer.status == 400, (price, answer)
+
+
 TESTS = [two_agents_share_the_jobs_and_train_the_same_bits, a_drained_agent_gives_its_job_back, a_job_goes_on_elsewhere_when_its_agent_is_cut_off,
          a_killed_agent_is_followed_by_another_in_its_folder, jobs_that_no_agent_could_run_are_refused, an_agent_takes_no_more_than_fits,
          tokens_of_agents_open_nothing_else, a_users_agent_never_gets_anothers_job_or_secrets, a_hostile_agent_reaches_nothing_but_its_run,
          what_a_user_lost_the_right_to_ends, a_lease_of_a_user_who_is_disabled_meanwhile_begins_nothing,
          jobs_of_others_run_in_a_sandbox_without_the_agents_token, an_agent_that_cannot_work_leaves_jobs_to_others,
-         a_hostile_service_does_not_leave_the_agents_folder, an_agent_of_one_job_keeps_what_it_begins, a_killed_service_finds_its_agents_again]
+         a_hostile_service_does_not_leave_the_agents_folder, an_agent_of_one_job_keeps_what_it_begins,
+         the_cheaper_of_two_vendors_takes_the_job, prices_that_are_none_are_refused, a_killed_service_finds_its_agents_again]
 LEASES_END = (a_job_goes_on_elsewhere_when_its_agent_is_cut_off, a_hostile_agent_reaches_nothing_but_its_run)
 
 

@@ -36,14 +36,14 @@ void list(const ServiceOptions& options) {
     fmt::print("{}\n", answer.dump(2));
     return;
   }
-  TextRows rows{{"AGENT", "HOST", "USER", "JOBS", "CORES", "GPUS", "TAGS", "SEEN"}};
+  TextRows rows{{"AGENT", "HOST", "USER", "JOBS", "CORES", "GPUS", "USD/H", "TAGS", "SEEN"}};
   for (const json& agent : answer.at("agents"))
     rows.push_back(
         {agent.at("name"), agent.at("host"),
          agent.at("user").get<std::string>() + (agent.at("shared").get<bool>() ? " (for all)" : ""),
          std::to_string(agent.at("jobs").get<int64_t>()) + (agent.at("draining").get<bool>() ? ", draining" : ""),
          fmt::format("{} of {} free", agent.at("cores_free").get<int64_t>(), agent.at("cores").get<int64_t>()),
-         std::to_string(agent.at("gpus").get<int64_t>()),
+         std::to_string(agent.at("gpus").get<int64_t>()), fmt::format("{:.3g}", agent.at("price").get<double>()),
          fmt::format("{}", fmt::join(agent.at("tags").get<std::vector<std::string>>(), ",")),
          ago(agent.at("seen_ms"))});
   if (rows.size() == 1)

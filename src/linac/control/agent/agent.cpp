@@ -229,6 +229,7 @@ class Agent {
     agent.name = name();
     agent.host = host_name();
     agent.tags = options_.tags;
+    agent.price = options_.price;
     const std::lock_guard lock(mutex_);
     agent.all = room_.all;
     agent.free = room_.free;

@@ -19,6 +19,7 @@ struct AgentOptions {
   std::filesystem::path folder;      // kept, so that another agent goes on there; empty: one that goes with this one
   std::string slots;                 // as launch::Slots::of_text() takes them; empty: the whole host
   std::vector<std::string> tags;
+  double price = 0;                   // US dollars for an hour of the host; 0: nothing
   bool once = false;                  // one job
   bool only_own = false;              // jobs of the token's user alone
   bool trust_jobs = false;            // those of others run without a sandbox

@@ -74,6 +74,7 @@ PilotClient::Work PilotClient::ask(const launch::PilotAgent& agent, bool only_ow
                                                                                {"seconds_left", agent.free.seconds_max},
                                                                                {"own", only_own},
                                                                                {"draining", agent.draining},
+                                                                               {"price", agent.price},
                                                                                {"wait_s", wait.count()}});
     Work work;
     work.lease = std::chrono::milliseconds(answer.at("lease_ms").get<int64_t>());

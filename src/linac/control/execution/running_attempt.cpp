@@ -222,6 +222,7 @@ void RunningAttempt::tell_running() {
   if (told_running_) return;
   std::string words = fmt::format("attempt {}", number_);
   for (size_t i = 0; i < status_.hosts.size(); ++i) words += (i == 0 ? " on " : ", ") + status_.hosts[i];
+  if (!status_.chosen.empty()) words += ": " + status_.chosen;
   host_.catalog.write(
       [&](catalog::Database& database) { catalog::attempt_running(database, job_.run, number_, words); });
   told_running_ = true;

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -43,6 +44,15 @@ bool has_all(const std::vector<std::string>& tags, const std::vector<std::string
                      [&](const std::string& tag) { return std::find(tags.begin(), tags.end(), tag) != tags.end(); });
 }
 
+/// Of the part of its host that the attempt asks for: the largest of its shares.
+double price_of(const Demand& wanted, const PilotAgent& agent) {
+  const auto share = [](int64_t part, int64_t all) {
+    return part <= 0 ? 0.0 : all <= 0 ? 1.0 : static_cast<double>(part) / static_cast<double>(all);
+  };
+  return agent.price * std::max({share(wanted.cores, agent.all.cores), share(wanted.memory_mb, agent.all.memory_mb),
+                                 share(wanted.gpus, agent.all.gpus)});
+}
+
 /// Nobody learns from the time of an answer how far a guess was right.
 bool same_text(const std::string& a, const std::string& b) {
   if (a.size() != b.size() || a.empty()) return false;
@@ -80,6 +90,7 @@ void PilotBoard::ask(const PilotAgent& agent) {
   known.told.seen_ms = now_ms();
   known.seen = clock_();
   ++known.asking;
+  known.took = false;
   if (!agent.draining) return;
   for (const auto& [label, attempt] : attempts_)
     if (attempt->stage == Stage::kHanded && attempt->agent == agent.id && attempt->until != Clock::time_point::max())
@@ -89,7 +100,8 @@ void PilotBoard::ask(const PilotAgent& agent) {
 void PilotBoard::leave(const std::string& agent_id) {
   const std::lock_guard lock(mutex_);
   const auto found = agents_.find(agent_id);
-  if (found != agents_.end() && found->second.asking > 0) --found->second.asking;
+  if (found == agents_.end() || found->second.asking == 0) return;
+  if (--found->second.asking == 0) found->second.left = clock_();
 }
 
 bool PilotBoard::may_run(const Attempt& attempt, const PilotAgent& agent) {
@@ -99,6 +111,48 @@ bool PilotBoard::may_run(const Attempt& attempt, const PilotAgent& agent) {
 bool PilotBoard::suits(const Attempt& attempt, const PilotAgent& agent) const {
   return !agent.draining && may_run(attempt, agent) && covers(agent.free, attempt.demand) &&
          has_all(agent.tags, attempt.demand.tags);
+}
+
+/// It asks, or is between two questions.
+bool PilotBoard::is_there(const Agent& agent) const {
+  return !agent.took && (agent.asking > 0 || clock_() - agent.left < kBetweenMax);
+}
+
+bool PilotBoard::has_cheaper(const Attempt& attempt, const PilotAgent& agent) const {
+  const double price = price_of(attempt.demand, agent);
+  return price > 0 && std::any_of(agents_.begin(), agents_.end(), [&](const auto& item) {
+           // Who was given it, and has not begun it, is not waited for again.
+           return item.first != attempt.agent && price_of(attempt.demand, item.second.told) < price &&
+                  is_there(item.second) && suits(attempt, item.second.told);
+         });
+}
+
+/// "" where no agent has a price.
+std::string PilotBoard::why_chosen(const Attempt& attempt, const PilotAgent& agent) const {
+  constexpr size_t kNamedMax = 3;
+  const double price = price_of(attempt.demand, agent);
+  std::vector<std::string> cheaper;
+  bool dearer = false;
+  for (const auto& [id, other] : agents_) {
+    const double its_price = price_of(attempt.demand, other.told);
+    dearer = dearer || its_price > price;
+    if (its_price >= price || !may_run(attempt, other.told) || !has_all(other.told.tags, attempt.demand.tags)) continue;
+    Demand without_end = attempt.demand;
+    without_end.seconds_max = 0;
+    cheaper.push_back(fmt::format("{} ({:.3g}) {}", other.told.name, its_price,
+                                  !covers(other.told.all, without_end)    ? "is too small"
+                                  : other.told.draining                   ? "takes no more"
+                                  : !is_there(other)                      ? "does not ask, or is full"
+                                  : !covers(other.told.free, without_end) ? "has no room"
+                                                                          : "is not there for long enough"));
+  }
+  if (price <= 0 && !dearer) return "";
+  if (cheaper.empty()) return fmt::format("{:.3g} USD an hour, no agent is cheaper", price);
+  if (cheaper.size() > kNamedMax) {
+    cheaper.resize(kNamedMax);
+    cheaper.emplace_back("...");
+  }
+  return fmt::format("{:.3g} USD an hour; cheaper: {}", price, fmt::join(cheaper, ", "));
 }
 
 std::optional<HandedWork> PilotBoard::take(const std::string& agent_id) {
@@ -117,7 +171,10 @@ std::optional<HandedWork> PilotBoard::take(const std::string& agent_id) {
       return handed(label, *attempt);
   for (const auto& [label, attempt] : attempts_) {
     const bool late = attempt->stage == Stage::kHanded && attempt->until < clock_();
-    if ((attempt->stage != Stage::kOffered && !late) || !suits(*attempt, agent)) continue;
+    if ((attempt->stage != Stage::kOffered && !late) || !suits(*attempt, agent) || has_cheaper(*attempt, agent))
+      continue;
+    attempt->chosen = why_chosen(*attempt, agent);
+    found->second.took = true;
     attempt->stage = Stage::kHanded;
     attempt->secret = random_hex(kSecretDigits);
     attempt->agent = agent_id;
@@ -313,6 +370,7 @@ AttemptStatus PilotBoard::status(const AttemptKey& attempt) {
   const std::lock_guard lock(mutex_);
   if (files.owns_lock() && held->stage == Stage::kRunning && held->until < clock_()) expire(*held);
   AttemptStatus status = held->status;
+  status.chosen = held->chosen;
   if (!held->host.empty()) status.hosts = {fmt::format("{} (agent {})", held->host, held->agent_name)};
   switch (held->stage) {
     case Stage::kPrepared:
@@ -378,8 +436,11 @@ std::vector<Vacancy> PilotBoard::vacancies() const {
     if (attempt->stage == Stage::kHanded)
       std::erase_if(asking, [&, &attempt = attempt](const PilotAgent* one) { return one->id == attempt->agent; });
     if (attempt->stage != Stage::kPrepared && attempt->stage != Stage::kOffered) continue;
-    const auto taker = std::find_if(asking.begin(), asking.end(),
-                                    [&, &attempt = attempt](const PilotAgent* one) { return suits(*attempt, *one); });
+    auto taker = asking.end();
+    for (auto one = asking.begin(); one != asking.end(); ++one)
+      if (suits(*attempt, **one) &&
+          (taker == asking.end() || price_of(attempt->demand, **one) < price_of(attempt->demand, **taker)))
+        taker = one;
     if (taker != asking.end()) asking.erase(taker);
   }
   std::vector<Vacancy> vacancies;

@@ -1,7 +1,7 @@
 #pragma once
 // Attempts that agents carry out on hosts of their own (`linac agent`), and the agents that ask for them: where the
-// scheduler's side (pilot_launcher.h) and the routes by which agents speak meet. docs/internals/decisions/pilots.md has the
-// contract.
+// scheduler's side (pilot_launcher.h) and the routes by which agents speak meet. docs/internals/decisions/pilots.md has
+// the contract.
 //
 //   prepared, offered → handed → running → ended | lost
 //
@@ -35,6 +35,7 @@ struct PilotAgent {
   Demand all, free;     // seconds_max of `free`: it is there for so long; 0: no end is known
   std::vector<std::string> tags;
   bool draining = false;  // it takes nothing any more
+  double price = 0;       // US dollars for an hour of all of its host; 0: nothing
   // Known by the board alone.
   int64_t seen_ms = 0;  // since 1970
   int64_t leases = 0;   // that it has now
@@ -66,7 +67,8 @@ class PilotBoard {
   /// It asks for work, until leave(). kDenied for an id that another user's agent has, kLimit for too many agents,
   /// of this user or of all.
   void ask(const PilotAgent& agent);
-  /// What there is for an agent that asks. The same again while it has not begun that.
+  /// What there is for an agent that asks: nothing that a cheaper one who asks could have. The same again while it has
+  /// not begun that.
   std::optional<HandedWork> take(const std::string& agent_id);
   void leave(const std::string& agent_id);
   /// Those that were heard of within the last kShown, and those that have leases.
@@ -102,6 +104,7 @@ class PilotBoard {
   std::vector<Vacancy> vacancies() const;
 
   static constexpr std::chrono::seconds kHandedMax{30};  // until an agent begins what it was given
+  static constexpr std::chrono::seconds kBetweenMax{2};  // from one question of an agent to its next
   static constexpr std::chrono::minutes kShown{10};
   static constexpr size_t kAgentsMax = 20000, kAgentsOfUserMax = 5000;
 
@@ -113,6 +116,7 @@ class PilotBoard {
     Command command;  // without its secrets once it runs
     Stage stage = Stage::kPrepared;
     std::string secret, agent, agent_name, host, user;  // from kHanded on
+    std::string chosen;                                 // why that agent
     Clock::time_point until{};                          // of the lease, or of the time to begin
     bool stop = false;
     AttemptUse use;
@@ -122,7 +126,9 @@ class PilotBoard {
   struct Agent {
     PilotAgent told;
     Clock::time_point seen{};
-    int asking = 0;  // requests that wait
+    Clock::time_point left{};  // when none waited any more
+    int asking = 0;            // requests that wait
+    bool took = false;         // work, and has not asked since
   };
   using Held = std::shared_ptr<Attempt>;
 
@@ -132,6 +138,9 @@ class PilotBoard {
   void expire(Attempt& attempt);
   static bool may_run(const Attempt& attempt, const PilotAgent& agent);
   bool suits(const Attempt& attempt, const PilotAgent& agent) const;
+  bool is_there(const Agent& agent) const;
+  bool has_cheaper(const Attempt& attempt, const PilotAgent& agent) const;
+  std::string why_chosen(const Attempt& attempt, const PilotAgent& agent) const;
   void forget_old_agents();
 
   const std::chrono::milliseconds lease_;

@@ -281,5 +281,81 @@ TEST(PilotWords, ComeBackAsTheyWereAndNothingElseIsRead) {
   EXPECT_THROW(use_from_json({{"read_bytes", 1e300}}), Refusal);
 }
 
+PilotAgent priced(PilotAgent agent, double price) {
+  agent.price = price;
+  return agent;
+}
+
+TEST_F(Board, GivesWorkToTheCheapestAgentThatCanHaveIt) {
+  const PilotAgent dear = priced(agent("a"), 2), cheap = priced(agent("b"), 0.5);
+  board_->ask(dear);
+  board_->ask(cheap);
+  offer("r-1");
+  EXPECT_FALSE(board_->take("a"));
+  EXPECT_TRUE(board_->take("b"));
+  EXPECT_EQ(board_->status(key("r-1")).chosen, "0.25 USD an hour, no agent is cheaper") << "of one core of two";
+  offer("r-2");
+  EXPECT_TRUE(board_->take("a")) << "the cheap one has its work, and has not asked since";
+  EXPECT_EQ(board_->status(key("r-2")).chosen, "1 USD an hour; cheaper: b (0.25) does not ask, or is full");
+}
+
+TEST_F(Board, PassesOverCheaperAgentsThatCannotHaveIt) {
+  const auto chosen = [&](const std::string& label, const PilotAgent& cheap) {
+    board_->ask(priced(agent("a"), 2));
+    board_->ask(cheap);
+    offer(label, "ann", {"site=T2"});
+    EXPECT_FALSE(board_->take("b")) << label;
+    auto tagged = priced(agent("a"), 2);
+    tagged.tags = {"site=T2"};
+    board_->ask(tagged);
+    EXPECT_TRUE(board_->take("a")) << label;
+    const std::string why = board_->status(key(label)).chosen;
+    board_->release(key(label));
+    const size_t colon = why.find(": ");
+    return colon == std::string::npos ? why : why.substr(colon + 2);
+  };
+  PilotAgent cheap = priced(agent("b"), 0.5);
+  EXPECT_EQ(chosen("untagged", cheap), "1 USD an hour, no agent is cheaper") << "of those with its tags";
+  cheap.tags = {"site=T2"};
+  PilotAgent changed = cheap;
+  changed.free.seconds_max = 60;
+  EXPECT_EQ(chosen("short", changed), "b (0.25) is not there for long enough");
+  changed = cheap;
+  changed.free.cores = 0;
+  EXPECT_EQ(chosen("full", changed), "b (0.25) has no room");
+  changed = cheap;
+  changed.all.memory_mb = changed.free.memory_mb = 99;
+  EXPECT_EQ(chosen("small", changed), "b (0.505) is too small");
+}
+
+TEST_F(Board, DoesNotWaitForACheaperAgentThatIsGone) {
+  board_->ask(priced(agent("b"), 0.5));
+  board_->leave("b");
+  board_->ask(priced(agent("a"), 2));
+  offer("r-1");
+  EXPECT_FALSE(board_->take("a")) << "it may be between two questions";
+  now_ += 3s;
+  EXPECT_TRUE(board_->take("a"));
+}
+
+TEST_F(Board, DoesNotWaitAgainForACheaperAgentThatHasNotBegun) {
+  board_->ask(priced(agent("b"), 0.5));
+  offer("r-1");
+  ASSERT_TRUE(board_->take("b"));
+  now_ += 31s;
+  board_->ask(priced(agent("b"), 0.5));
+  board_->ask(priced(agent("a"), 2));
+  EXPECT_TRUE(board_->take("a"));
+}
+
+TEST_F(Board, OffersTheRoomOfTheDearerAgentWhereTheCheaperWillTakeWhatWaits) {
+  board_->ask(priced(agent("a"), 2));
+  board_->ask(priced(agent("b"), 0.5));
+  offer("r-1");
+  const auto room = board_->vacancies();
+  ASSERT_EQ(room.size(), 1u);
+  EXPECT_TRUE(board_->take("b"));
+}
+
 }  // namespace
 }  // namespace linac::launch

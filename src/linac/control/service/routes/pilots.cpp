@@ -43,6 +43,7 @@ constexpr std::chrono::milliseconds kLookEvery{50};
 constexpr size_t kPieceBytesMax = 4 << 20, kWordsBytesMax = 64 << 10;
 constexpr size_t kFileBytesMax = size_t{64} << 30;
 constexpr size_t kNameBytesMax = 64, kTagsMax = 50, kTagBytesMax = 100, kFilesMax = 20000;
+constexpr double kPriceMax = 1e6;
 constexpr int64_t kCoresMax = 1 << 20, kMemoryMbMax = int64_t{1} << 40;
 
 std::string short_text(const Request& request, const char* field) {
@@ -71,6 +72,10 @@ launch::PilotAgent agent_of(const Request& request) {
   agent.free.seconds_max = std::max<int64_t>(0, request.integer("seconds_left"));
   agent.tags = request.texts("tags");
   agent.draining = request.flag("draining");
+  agent.price = request.number("price");
+  if (!(agent.price >= 0 && agent.price <= kPriceMax))
+    throw Refusal(RefusalKind::kInvalid,
+                  fmt::format("[pilots] price is US dollars for an hour, from 0 to {}", kPriceMax));
   const bool good =
       agent.tags.size() <= kTagsMax &&
       std::all_of(agent.tags.begin(), agent.tags.end(), [](const auto& tag) { return tag.size() <= kTagBytesMax; });
@@ -179,6 +184,7 @@ json agent_json(const launch::PilotAgent& agent) {
           {"seconds_left", agent.free.seconds_max},
           {"jobs", agent.leases},
           {"draining", agent.draining},
+          {"price", agent.price},
           {"seen_ms", agent.seen_ms}};
 }
 
@@ -337,6 +343,8 @@ std::vector<Route> pilot_routes(Context& context, execution::Scheduler& schedule
                  {"memory_mb_free", FieldType::kInteger, true, "now"},
                  {"gpus_free", FieldType::kInteger, true, "now"},
                  {"seconds_left", FieldType::kInteger, false, "that it is there; 0: no end is known"},
+                 {"price", FieldType::kNumber, false,
+                  "US dollars for an hour of its host; the cheaper agent is served first"},
                  {"own", FieldType::kBoolean, false, "only jobs of its user"},
                  {"draining", FieldType::kBoolean, false, "it takes nothing any more"},
                  {"wait_s", FieldType::kInteger, false, "wait so long for work; 20 at most"}},

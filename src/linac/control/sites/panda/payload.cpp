@@ -15,6 +15,7 @@
 #include "linac/base/base/utf8.h"
 #include "linac/base/job/job.h"
 #include "linac/base/job/job_paths.h"
+#include "linac/base/plan/prices.h"
 #include "linac/control/sites/scripts.h"
 #include "linac/io/storage/rucio/did.h"
 
@@ -94,6 +95,13 @@ std::string agent_script(const PandaSettings& settings, int64_t seconds) {
   std::string command = fmt::format("\"$program\" agent --server {} --token-file token --folder agent --idle-exit {}",
                                     shell_word(settings.agents), shell_word(settings.idle));
   if (seconds > 0) command += fmt::format(" --time {}s", seconds);
+  double price = settings.plan.price;
+  if (price <= 0 && !settings.plan.machine.empty()) {
+    const plan::Book book = plan::read_book();
+    if (const auto* known = book.price(settings.plan.machine, plan::Market::kOnDemand, settings.plan.region))
+      price = known->usd_per_hour;
+  }
+  if (price > 0) command += fmt::format(" --price {}", price);
   return "umask 077\nprintf '%s\\n' \"$LINAC_AGENT_TOKEN\" >token\nunset LINAC_AGENT_TOKEN\n" + command +
          "\nstatus=$?\n";
 }
