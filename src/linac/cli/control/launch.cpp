@@ -7,6 +7,7 @@
 
 #include "linac/base/base/amounts.h"
 #include "linac/base/base/error.h"
+#include "linac/base/base/log.h"
 #include "linac/base/base/signals.h"
 #include "linac/cli/control/launched.h"
 #include "linac/cli/control/verbs.h"
@@ -40,6 +41,8 @@ void check(const LaunchOptions& options, const sites::Site& site) {
     const job::Job job = sites::resolved_job(file, options.wishes.each.overrides);
     std::vector<sites::Finding> findings = site.check(&job);
     std::ranges::move(sites::over_budget(job), std::back_inserter(findings));
+    for (const sites::Finding& finding : findings)
+      if (finding.doubtful) log::warn(fmt::format("{}: {}: {}", site.name(), finding.what, finding.text));
     std::erase_if(findings, &sites::Finding::good);
     if (!print_findings(findings))
       throw environment_error(

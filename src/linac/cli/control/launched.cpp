@@ -94,7 +94,7 @@ void print_plan(const std::vector<sites::PlannedStep>& steps) {
 bool print_findings(const std::vector<sites::Finding>& findings) {
   TextRows rows;
   for (const sites::Finding& finding : findings)
-    rows.push_back({finding.good ? "ok" : "no", finding.what, finding.text});
+    rows.push_back({!finding.good ? "no" : finding.doubtful ? "?" : "ok", finding.what, finding.text});
   fmt::print("{}", lined_up(std::move(rows)));
   std::fflush(stdout);
   return std::ranges::all_of(findings, &sites::Finding::good);

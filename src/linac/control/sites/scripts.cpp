@@ -290,10 +290,11 @@ std::vector<Finding> findings_at(const Shell& there, const std::string& what, co
   try {
     const ShellAnswer answer = there.need(what, script);
     all.push_back({true, kReached, there.name()});
-    for (const bool holds : {true, false}) {
-      for (const std::string& line : answer.said(holds ? "ok" : "bad")) {
+    for (const std::string word : {"ok", "doubtful", "bad"}) {
+      for (const std::string& line : answer.said(word)) {
         const size_t space = std::min(line.find(' '), line.size());
-        all.push_back({holds, line.substr(0, space), line.substr(std::min(space + 1, line.size()))});
+        all.push_back(
+            {word != "bad", line.substr(0, space), line.substr(std::min(space + 1, line.size())), word == "doubtful"});
       }
     }
   } catch (const Error& error) {

@@ -84,8 +84,8 @@ std::string why_script();
 /// What an exit status of a run is as a state.
 Standing standing_of_end(int status, bool cancelled);
 
-/// What program (if it has one), folder and job's files look like there; says "linac: ok WHAT TEXT" and "linac: bad
-/// WHAT TEXT".
+/// What program (if it has one), folder and job's files look like there; says "linac: ok WHAT TEXT", "linac: doubtful
+/// WHAT TEXT" and "linac: bad WHAT TEXT".
 std::string check_script(const CommonSettings& settings, const job::Job* job);
 /// What such a script finds; that the place cannot be reached is a finding too.
 std::vector<Finding> findings_at(const Shell& there, const std::string& what, const std::string& script);

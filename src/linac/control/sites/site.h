@@ -119,6 +119,7 @@ inline constexpr const char* kReached = "reached";
 struct Finding {
   bool good = true;
   std::string what, text;  // "partition", "gpu: up, 12 nodes"; or the reason with the way out
+  bool doubtful = false;   // good as far as is known, and whoever launches hears of it
 };
 
 struct Standing {

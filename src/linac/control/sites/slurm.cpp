@@ -15,6 +15,7 @@
 #include "linac/base/base/error.h"
 #include "linac/base/base/shell_word.h"
 #include "linac/control/sites/abilities.h"
+#include "linac/control/sites/image.h"
 #include "linac/control/sites/script/script_files.h"
 #include "linac/control/sites/scripts.h"
 #include "linac/control/sites/shell.h"
@@ -39,6 +40,24 @@ std::string cancel_words(const Record& record, const std::string& id, bool gentl
   if (!gently) return "scancel " + shell_word(id);
   return fmt::format("tries=0; until {} 2>/dev/null || [ $tries = 3 ]; do sleep 1; tries=$((tries + 1)); done",
                      named + shell_word(id + ".0"));
+}
+
+// The image is a file, or apptainer brings it from a registry.
+std::string check_container_script(const SlurmSettings& settings) {
+  std::string script =
+      environment_script(settings) +
+      "echo 'linac: ok program within the container; not looked at'\n"
+      "command -v apptainer >/dev/null 2>&1 || echo 'linac: doubtful apptainer is not on this host; the "
+      "nodes need it'\n";
+  if (settings.container.find("://") == std::string::npos) {
+    const std::string file = shell_word(settings.container);
+    script += fmt::format("if {{ [ -f {0} ] || [ -d {0} ]; }} && [ -r {0} ]; then echo {1}; else echo {2}; fi\n", file,
+                          shell_word("linac: ok image " + settings.container + ": can be read"),
+                          shell_word("linac: bad image " + settings.container +
+                                     ": not there, or not to be read; set container to an image's path there, or to "
+                                     "docker://REGISTRY/NAME:VERSION"));
+  }
+  return script;
 }
 
 class SlurmSite : public Site, public TakesArrays, public RunsScripts, public HasFolders {
@@ -146,9 +165,10 @@ std::vector<Finding> SlurmSite::check(const job::Job* job) const {
         shell_word(settings_.partition));
   }
   // Within the container the program is somewhere else, and so is all that it needs.
-  script += settings_.container.empty() ? check_script(settings_, job)
-                                        : "echo 'linac: ok program within the container; not looked at'\n";
-  return findings_at(shell(), "cannot be asked", script);
+  script += settings_.container.empty() ? check_script(settings_, job) : check_container_script(settings_);
+  std::vector<Finding> all = findings_at(shell(), "cannot be asked", script);
+  if (settings_.container.find("://") != std::string::npos) all.push_back(ask_registry(settings_.container));
+  return all;
 }
 
 // The login node has what the nodes have, and is not for work; in a container is something else.

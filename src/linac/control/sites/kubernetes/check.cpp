@@ -5,6 +5,7 @@
 
 #include "linac/base/base/error.h"
 #include "linac/base/base/utf8.h"
+#include "linac/control/sites/image.h"
 #include "linac/control/sites/kubernetes/api.h"
 #include "linac/control/sites/kubernetes/manifests.h"
 #include "linac/control/sites/kubernetes/rights.h"
@@ -91,8 +92,12 @@ Finding check_image(const KubernetesSettings& settings) {
   if (settings.image_pull_policy != "Always" && !pinned)
     return {false, "image",
             settings.image + ": nodes may have different ones; name a version, or set image_pull_policy: Always"};
-  return {true, "image",
-          fmt::format("{}, {}; pulled by the nodes, not looked at", settings.image, settings.image_pull_policy)};
+  if (settings.image_pull_policy == "Never")
+    return {true, "image", settings.image + ": on the nodes, which pull none (image_pull_policy)"};
+  Finding finding = ask_registry(settings.image);
+  if (!finding.good && !settings.image_pull_secret.empty())
+    return {true, "image", finding.text + "; it was asked without " + settings.image_pull_secret, true};
+  return finding;
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "linac/base/base/error.h"
 #include "linac/base/base/utf8.h"
 #include "linac/control/sites/abilities.h"
+#include "linac/control/sites/image.h"
 #include "linac/control/sites/panda/api.h"
 #include "linac/control/sites/panda/payload.h"
 #include "linac/control/sites/panda/settings.h"
@@ -80,6 +81,8 @@ std::vector<Finding> PandaSite::check(const job::Job* job) const {
   add(true, "program",
       (settings_.archive.empty() ? settings_.container : settings_.archive) +
           ": not looked at from here; the job does");
+  if (settings_.archive.empty() && settings_.container.find("://") != std::string::npos)
+    all.push_back(ask_registry(settings_.container));
   if (job == nullptr) return all;
   try {
     Launch launch{.label = "linac-check", .job = job::to_yaml(*job), .out = {}, .key = {}};
