@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Brings real servers and tools that tests use where they find them and skip without: get.sh NAME...
-#   postgresql prometheus chromium nginx xrootd slurm sshd openmpi mpich   Debian's packages; `light` is all of these
+#   postgresql prometheus chromium nginx xrootd slurm sshd openmpi mpich registry   Debian's packages; `light` is all of these
 #   versitygw                        an object store, made by Go into ~/.cache/linac-servers
 #   kubernetes                       its control plane, etcd and kwok, by Go too: some minutes of processor time
 #   kubelet                          what a real node of it needs: kubelet, containerd, runc, their network, a name service
+#   opentofu                         OpenTofu with providers for Kubernetes and OpenStack, by Go, for the modules of deploy/
 #   rucio                            Rucio's server, a virtual environment of Python in the same folder
 #   tfspawner                        TF-Spawner with the package that it needs, for a comparison
 #   kubeflow                         the schemas of its objects, by Go's modules
@@ -27,9 +28,9 @@ packages() {
   $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 }
 
-[ $# -gt 0 ] || { sed -n '2,14s/^# \{0,1\}//p' "$0"; exit 2; }
+[ $# -gt 0 ] || { sed -n '2,15s/^# \{0,1\}//p' "$0"; exit 2; }
 here=$(cd "$(dirname "$0")" && pwd)
-light="postgresql prometheus chromium nginx xrootd slurm sshd openmpi mpich"
+light="postgresql prometheus chromium nginx xrootd slurm sshd openmpi mpich registry"
 for name in "$@"; do
   case $name in
     light) "$here/get.sh" $light ;;
@@ -43,6 +44,7 @@ for name in "$@"; do
     sshd) packages openssh-server ;;
     openmpi) packages openmpi-bin ;;
     mpich) packages mpich ;;
+    registry) packages docker-registry ;;
     chromium) packages chromium fonts-dejavu-core; command -v npm >/dev/null || packages nodejs npm ;;
     rucio)
       folder="${XDG_CACHE_HOME:-$HOME/.cache}/linac-servers/rucio"
@@ -88,7 +90,11 @@ for name in "$@"; do
       packages containerd runc containernetworking-plugins dnsmasq-base busybox iproute2
       "$(dirname "$0")/kubernetes_build.sh" "${XDG_CACHE_HOME:-$HOME/.cache}/linac-servers/kubernetes" kubelet
       ;;
+    opentofu)
+      command -v go >/dev/null || { echo "get.sh: opentofu needs Go (go.dev/dl)" >&2; exit 1; }
+      "$here/opentofu_build.sh" "${XDG_CACHE_HOME:-$HOME/.cache}/linac-servers/opentofu"
+      ;;
     aarch64) packages g++-aarch64-linux-gnu qemu-user-static googletest ;;
-    *) echo "get.sh: no server '$name' ($light versitygw kubernetes kubelet rucio tfspawner kubeflow gcsemulator azurite aarch64 packaging image)" >&2; exit 2 ;;
+    *) echo "get.sh: no server '$name' ($light versitygw kubernetes kubelet opentofu rucio tfspawner kubeflow gcsemulator azurite aarch64 packaging image)" >&2; exit 2 ;;
   esac
 done
