@@ -94,7 +94,8 @@ Estimate widened(Estimate estimate, const Experience::Part& part) {
 struct WithinHost {
   double wait_s = 0, cpu_s = 0;  // a step; of both workers
 
-  double free_s(int workers) const { return wait_s + cpu_s * (workers - 1) / workers; }
+  double of_one_s(int workers) const { return cpu_s * (workers - 1) / workers; }
+  double free_s(int workers) const { return wait_s + of_one_s(workers); }
   double bound_s(int workers, double cores) const { return cpu_s * (workers - 1) / cores; }
 };
 
@@ -138,9 +139,9 @@ double compute_spread(const Measured& measured, const Place& place, const Load& 
 void forecast_exchange(const Measured& measured, const Place& place, const Load& load, Forecast& found) {
   const int workers = found.candidate.workers();
   const bool within = found.candidate.hosts == 1;
-  const auto pair = within && place.devices == 0 ? within_host(measured) : std::nullopt;
-  if (pair) {
-    const double slower = place.slower.middle;
+  const auto pair = place.devices == 0 ? within_host(measured) : std::nullopt;
+  const double slower = place.slower.middle;
+  if (within && pair) {
     const double step_s = std::max(load.free_s + slower * pair->free_s(workers),
                                    load.bound_s + slower * pair->bound_s(workers, place.cores));
     found.exchange = {step_s - load.compute_s(), kWithinHostSpread};
@@ -154,10 +155,11 @@ void forecast_exchange(const Measured& measured, const Place& place, const Load&
   }
   const bool known = within || place.link_known;
   const double exposed_s = predict(step, workers, within ? kWithinHost : place.link).exposed_s;
-  const double pauses_s = within ? 0 : std::max(0.0, load.bound_s - load.free_s);
-  found.exchange = {std::max(0.0, exposed_s - pauses_s),
+  // What each host does for it counts against its cores' time.
+  const double own_s = pair ? slower * pair->of_one_s(workers) / place.cores : 0;
+  const double step_s = within ? load.compute_s() + exposed_s : std::max(load.free_s + exposed_s, load.bound_s + own_s);
+  found.exchange = {std::max(0.0, step_s - load.compute_s()),
                     known ? kExchangeSpread * (1 + std::log2(workers) / 2) : kUnknownLinkSpread};
-  if (pauses_s > 0 && exposed_s > pauses_s) found.waiting = {0, 0};  // the quota does not hold it
   if (!known) found.remarks.push_back("its link is not known: 10gbit:50us is supposed; set plan.link of the site");
 }
 
@@ -167,7 +169,9 @@ void forecast_step(const Measured& measured, const Place& place, const Load& loa
   // What was measured waited for the slowest of those that were side by side there.
   const double waits =
       std::max(0.0, largest_of(load.side_by_side * found.candidate.hosts) - largest_of(measured.replicas));
-  found.waiting = {load.compute_s() * measured.scatter * waits / std::sqrt(static_cast<double>(load.waves)), 0.5};
+  // Where a quota holds it, steps scatter by its pauses, and who waits has his later.
+  const double scatter = part_without_pauses(measured) < 1 ? 0 : measured.scatter;
+  found.waiting = {load.compute_s() * scatter * waits / std::sqrt(static_cast<double>(load.waves)), 0.5};
   if (found.candidate.workers() > 1) forecast_exchange(measured, place, load, found);
   const Estimate parts[] = {found.compute, found.waiting, found.exchange};
   found.step = widened(sum(parts), experience.step);

@@ -41,7 +41,7 @@ constexpr int kGpusMost = 16;  // of a host
 // The short trainings come to their end by themselves, unless they take more than this part of the time, or seconds.
 constexpr double kShareOfShort = 0.4, kShortAtLeast_s = 20;
 constexpr int kShortEpochs = 4;
-constexpr double kShortEpoch_s = 0.25, kPair_s = 0.8;
+constexpr double kShortEpoch_s = 0.25, kPair_s = 1.5;
 constexpr double kShareOfSteps = 0.7;  // of the time; the short epochs follow
 
 double seconds_between(Clock::time_point from, Clock::time_point to) {
@@ -189,7 +189,7 @@ class Probe {
 
   // Two workers: a start in which they have to meet, and what their exchange takes.
   void pair(plan::Measured& found) {
-    const double steps = std::clamp(std::ceil(kPair_s / found.step_s()), 2.0, 100.0);
+    const double steps = std::clamp(std::ceil(kPair_s / found.step_s()), 2.0, 400.0);
     TimedTraining training =
         start("pair", 2, 2,
               {fmt::format("train.steps_per_epoch={:.0f}", steps), "train.epochs=1", "data.test=[]",
@@ -198,7 +198,8 @@ class Probe {
     const auto& seen = training.steps();
     const std::vector<double> within = steps_within_epochs(training);
     if (within.empty()) return;
-    found.pair_s = mean(within);
+    // Not the first ones: processes that are new find their memory and their pace.
+    found.pair_s = mean(std::span(within).subspan(within.size() / 3));
     for (const job::WorkerAccount& account : training.times()) found.pair_cpu_s += step_cpu_s(account);
     found.start_of_several_s = std::max(0.0, seconds_between(training.began(), seen.front().time) - *found.pair_s);
   }

@@ -45,8 +45,8 @@ struct AttemptStatus {
   std::string reason;              // why it is (still) in this state, if there is something to say
   int64_t started_ms = 0;          // since 1970; when it began to run, 0: it has not
   std::vector<std::string> hosts;  // on which it runs; empty: on this one, or not known
-  std::string chosen{};            // why there, where there was a choice
   std::optional<Exit> exit;
+  std::string chosen{};  // why there, where there was a choice
 };
 
 class Launcher {
