@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import time
@@ -53,8 +54,8 @@ def launch_words(site: str, settings: dict) -> list[str]:
 
 
 def name_in(said: str) -> str:
-    """SITE:LABEL, as `linac launch` prints it."""
-    return said.splitlines()[0].split()[0]
+    """SITE:LABEL, as `linac launch` prints it, behind what it warns of."""
+    return next(line for line in said.splitlines() if not re.match(r"\d\d:\d\d:\d\d ", line)).split()[0]
 
 
 def wait_for_steps(out: pathlib.Path, steps: int, limit_s: float = 60, pause_s: float = 0.05) -> None:

@@ -35,7 +35,7 @@ DATA = runs.ROOT / "data"
 JOB = {"job": "examples/topology.yaml", "train.replicas": 2, "train.batch": 10, "train.epochs": 1, "train.steps_per_epoch": 3}
 RUCIO = {"data.train": "[rucio://user.me:showers,rucio://user.me:more]", "data.test": "[rucio://user.me:test]"}
 NO_DATA = {"data.train": "[https://example.org/train.parquet]", "data.test": "[/cvmfs/example.org/test.parquet]"}
-GRID = {"kind": "panda", "prefix": "user.me", "container": "docker://example.org/linac:1", "cpus": 8, "memory": "16G", "time": "11h"}
+GRID = {"kind": "panda", "prefix": "user.me", "container": "docker://registry.invalid/linac:1", "cpus": 8, "memory": "16G", "time": "11h"}
 SITES = {
     "grid": GRID,
     "long": GRID | {"prefix": "user." + "m" * 40},
@@ -80,7 +80,7 @@ def compare(what: str, ours: dict, theirs: dict, without: dict | None = None) ->
 def beside_prun(client: Client) -> None:
     # The sandbox: prun uploads the working folder, and dry_mode makes none; linac's job travels in the task.
     no_sandbox = {"type": "constant", "value": "-a None"}
-    common = ["--containerImage", "docker://example.org/linac:1", "--nCore", "8", "--memory", "2048", "--maxWalltime", "11", "--maxAttempt", "3"]
+    common = ["--containerImage", "docker://registry.invalid/linac:1", "--nCore", "8", "--memory", "2048", "--maxWalltime", "11", "--maxAttempt", "3"]
     ours = planned(client, *words_of("grid", JOB | NO_DATA, "--name", "one"))
     compare("a job with data of others", ours, prun(ours, *common, "--outputs", "run.tgz"), no_sandbox)
 

@@ -19,6 +19,8 @@ HostEnergy::HostEnergy(const std::vector<int>& gpus, double model_w, std::filesy
     : from_(static_cast<double>(now_ms()) / 1000),
       meter_(meter, energy::gpu_numbers(gpus, std::getenv("CUDA_VISIBLE_DEVICES")), model_w, std::move(sys)) {
   read_locked();
+  if (meter_.use().measured_j.empty()) return;
+  // A counter must be read before it has gone round, however long a step takes.
   thread_ = std::thread([this] {
     std::unique_lock lock(mutex_);
     while (!over_.wait_for(lock, kReadInLongSteps, [this] { return is_over_; })) read_locked();
@@ -31,7 +33,7 @@ HostEnergy::~HostEnergy() {
     is_over_ = true;
   }
   over_.notify_one();
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
 }
 
 void HostEnergy::read() {

@@ -40,7 +40,7 @@ class HostEnergy {
   bool is_over_ = false;
   double read_at_s_ = 0;
   energy::EnergyMeter meter_;
-  std::thread thread_;
+  std::thread thread_;  // if anything can be read
 };
 
 }  // namespace linac::train
