@@ -62,10 +62,10 @@ double part_without_pauses(const Measured& measured) {
   return std::min(1.0, measured.step_cpu_s / threads / measured.step_s());
 }
 
-Load load_of(const Measured& measured, const Place& place, const Candidate& candidate) {
+Load load_of(const Measured& measured, int replicas, const Place& place, const Candidate& candidate) {
   Load load;
   const auto each = [](int replicas, int of) { return (replicas + of - 1) / of; };
-  load.replicas = each(measured.replicas_of_job, candidate.workers());
+  load.replicas = each(replicas, candidate.workers());
   if (place.devices > 0) {
     const int devices = std::max(1, place.devices / candidate.workers_a_host);
     load.waves = each(load.replicas, devices);
@@ -78,7 +78,7 @@ Load load_of(const Measured& measured, const Place& place, const Candidate& cand
   const int at_once = std::clamp(cores_of_a_worker / measured.threads, 1, load.replicas);
   load.waves = each(load.replicas, at_once);
   load.side_by_side = at_once * candidate.workers_a_host;
-  const double cpu_s = each(measured.replicas_of_job, candidate.hosts) * measured.step_cpu_s / measured.replicas;
+  const double cpu_s = each(replicas, candidate.hosts) * measured.step_cpu_s / measured.replicas;
   load.processors = std::min(static_cast<double>(load.side_by_side * measured.threads), place.cores);
   load.free_s = place.slower.middle * part_without_pauses(measured) * (load.waves * measured.wave_s + measured.fixed_s);
   load.bound_s = place.slower.middle * cpu_s / place.cores;
@@ -101,11 +101,9 @@ struct WithinHost {
 
 std::optional<WithinHost> within_host(const Measured& measured) {
   if (!measured.pair_s || measured.step_cpu_s == 0) return std::nullopt;
-  Measured of_two = measured;
-  of_two.replicas_of_job = 2;
   Place there;
   there.cores = measured.cores;
-  const Load alone = load_of(of_two, there, {.workers_a_host = 2});
+  const Load alone = load_of(measured, 2, there, {.workers_a_host = 2});
   WithinHost found;
   found.cpu_s = std::max(0.0, measured.pair_cpu_s - 2 * measured.step_cpu_s / measured.replicas);
   found.wait_s = std::max(
@@ -279,7 +277,7 @@ Forecast forecast(const Measured& measured, const Goal& goal, const Place& place
   Forecast found;
   found.candidate = candidate;
   found.remarks = place.remarks;
-  const Load load = load_of(measured, place, candidate);
+  const Load load = load_of(measured, measured.replicas_of_job, place, candidate);
   forecast_step(measured, place, load, experience, found);
   forecast_time(measured, goal, place, load, experience, found);
   found.memory_gib = measured.memory_gib * candidate.workers_a_host;

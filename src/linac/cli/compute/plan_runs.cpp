@@ -107,9 +107,7 @@ plan::Measured measured_by(const FoundRun& run, const report::RunRecord& record)
   found.fixed_s = std::max(0.0, done.wall_s / steps - waves * found.wave_s);
   found.scatter = job::scatter(done);
   found.steps_seen = done.steps;
-  double cpu_s = 0;
-  for (const job::Phase phase : job::kStepPhases) cpu_s += account.time_in(phase).cpu_s;
-  found.step_cpu_s = cpu_s / steps / waves;
+  found.step_cpu_s = step_cpu_s(account) / waves;
   found.start_s = {report::actual_of(record).start_s.value_or(0)};
   found.test_s = seconds_in(job::Phase::kTest) / epochs;
   found.between_s = (seconds_in(job::Phase::kCheckpoint) + seconds_in(job::Phase::kReport)) / epochs;

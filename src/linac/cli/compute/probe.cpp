@@ -62,13 +62,6 @@ double mean(std::span<const double> values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
-double step_cpu_s(const job::WorkerAccount& account) {
-  if (!account.steps || account.steps->steps == 0) return 0;
-  double seconds = 0;
-  for (const job::Phase phase : job::kStepPhases) seconds += account.time_in(phase).cpu_s;
-  return seconds / static_cast<double>(account.steps->steps);
-}
-
 // How much longer the last steps took than the first; 1 for few. Several may have been seen at one look, so it is the
 // median of parts.
 double growth(std::span<const double> steps) {
@@ -249,6 +242,13 @@ class Probe {
 
 plan::Measured probe(const std::string& job, const std::vector<std::string>& overrides, double seconds) {
   return Probe(job, overrides, seconds).measure();
+}
+
+double step_cpu_s(const job::WorkerAccount& account) {
+  if (!account.steps || account.steps->steps == 0) return 0;
+  double seconds = 0;
+  for (const job::Phase phase : job::kStepPhases) seconds += account.time_in(phase).cpu_s;
+  return seconds / static_cast<double>(account.steps->steps);
 }
 
 std::string work_digest(const job::Job& job) {

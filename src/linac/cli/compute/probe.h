@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "linac/base/job/run_record.h"
 #include "linac/base/plan/measured.h"
 
 namespace linac::cli {
@@ -13,6 +14,9 @@ namespace linac::cli {
 /// its progress. Environment error with the training's own words if it fails; ends with Error of kPreempted at a
 /// signal.
 plan::Measured probe(const std::string& job, const std::vector<std::string>& overrides, double seconds);
+
+/// CPU seconds of a step of the worker, all its threads; 0 if it does not tell.
+double step_cpu_s(const job::WorkerAccount& account);
 
 /// What a replica's step is made of: two jobs with the same digest take the same time a step on the same host.
 std::string work_digest(const job::Job& job);
