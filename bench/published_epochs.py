@@ -15,20 +15,21 @@ import sys
 
 from store import ROOT, commit, store
 
-ASSUMED = """Published figures of others, and what the model says of them before a run. Of each series the first figure is given,
-and the only one that is used; nothing is fitted to the rest. What was assumed stands in
-`src/linac/base/plan/published_test.cpp`: whole steps, the slowest of N workers whose steps scatter as far as one
-published profile says (idle 2.9 % on GPUs, 0.7 % on TPUs, of eight), one step's time more an epoch, 32 Gbit/s between
-hosts of eight GPUs. All figures were known when the constants were chosen; that of one step more was, because without it
-128 GPUs are 10 % too fast.
+ASSUMED = """Published figures of others, and what the model says of them before a run. Of each series the first
+figure is given, and the only one that is used; nothing is fitted to the rest. What was assumed
+stands in `src/linac/base/plan/published_test.cpp`: whole steps, the slowest of N workers whose
+steps scatter as far as one published profile says (idle 2.9 % on GPUs, 0.7 % on TPUs, of eight),
+one step's time more an epoch, 32 Gbit/s between hosts of eight GPUs. All figures were known when
+the constants were chosen; that of one step more was, because without it 128 GPUs are 10 % too fast.
 
-Off by more than 10 %: the cost of eight GPUs an hour and an epoch, and the classifier on P100. The book has Google's
-prices of 2022, not of the study's days, and a host of 32 vCPUs; which host and region the study had is not known here. Its
-2.4 times is close to that of the devices an hour (5.92 and 2.40 USD); an epoch on the TPU is shorter, too. The classifier's first epoch took 3
-to 4 times as long as the others: 3.5 is used, and a first one like the others gives 1580 s.
+Off by more than 10 %: the cost of eight GPUs an hour and an epoch, and the classifier on P100. The
+book has Google's prices of 2022, not of the study's days, and a host of 32 vCPUs; which host and
+region the study had is not known here. Its 2.4 times is close to that of the devices an hour (5.92
+and 2.40 USD); an epoch on the TPU is shorter, too. The classifier's first epoch took 3 to 4 times
+as long as the others: 3.5 is used, and a first one like the others gives 1580 s.
 
-The rows of 32 V100 with fewer a host were found when the model was done: runs that the study's authors keep beside their
-article, which `bench/published/theirs.json` has."""
+The rows of 32 V100 with fewer a host were found when the model was done: runs that the study's
+authors keep beside their article, which `bench/published/theirs.json` has."""
 
 
 def main() -> None:
