@@ -29,18 +29,9 @@ using catalog::StudyState;
 using nlohmann::json;
 using std::chrono::steady_clock;
 
-double now_s() {
-  return static_cast<double>(now_ms()) / 1000;
-}
-
 const tune::Trial* running(const OpenStudy& open, int64_t trial) {
   const tune::Trial* const found = open.ledger.history().find(trial);
   return found != nullptr && found->state == tune::State::kRunning ? found : nullptr;
-}
-
-void note(study::TrialsUse& use, int64_t trial, const study::TrialRecord& record) {
-  use.steps(trial, record.steps());
-  if (use.wants_energy()) use.energy(trial, record.told_energies());
 }
 
 }  // namespace
@@ -153,15 +144,15 @@ Task<bool> Conductor::look_after(const std::string& name, Piece& piece) {
   if (!standing.known) co_return false;
   std::string fault;
   try {
-    co_await open_use(standing, piece);
+    co_await piece.limits.open(context_, standing.submitted, standing.study);
   } catch (const Error& error) {  // somebody has damaged its file
     fault = error.what();
   }
   if (!fault.empty() && !standing.over) co_await fail(standing, fault);
   int64_t under_way = std::ranges::count_if(standing.jobs, [](const auto& job) { return job.second.under_way; });
-  if (!standing.over && piece.use) co_await count(standing, piece, under_way);  // before any goes on
+  if (!standing.over) co_await count(standing, piece, under_way);  // before any goes on
   under_way = co_await look_after_jobs(standing, piece);
-  if (!standing.over && piece.use) co_await count(standing, piece, under_way);
+  if (!standing.over) co_await count(standing, piece, under_way);
   if (!standing.over) under_way = co_await begin_trials(standing, under_way);
   const std::string nothing;
   if (!standing.over && under_way == 0) co_await say(standing, StudyState::kDone, nothing);
@@ -204,43 +195,10 @@ Task<void> Conductor::see(const std::string& name, Standing& standing) {
   if (!standing.over) co_await desks_.look(name, failures);
 }
 
-Task<void> Conductor::open_use(const Standing& standing, Piece& piece) {
-  const bool has_limits = standing.study.settings.limits.any();
-  if (has_limits && piece.use && piece.use_of_ms == standing.submitted.submitted_ms) co_return;
-  if (piece.use) piece.use->save();
-  piece.use.reset();
-  if (!has_limits) co_return;
-  piece.use.emplace(standing.study, use_file(context_.data, standing.number()));
-  piece.use_of_ms = standing.submitted.submitted_ms;
-  piece.counted = steady_clock::now();
-  if (!piece.use->wants_steps() && !piece.use->wants_energy()) co_return;
-  constexpr int64_t kAtOnce = 1000;
-  for (int64_t after = 0;;) {
-    const std::vector<StudyJob> jobs = co_await reading(
-        context_, [&](Database& database) { return catalog::study_jobs(database, standing.number(), after, kAtOnce); });
-    for (const StudyJob& job : jobs) {
-      after = job.trial;
-      const execution::RunPlaces places(context_.host, context_.host.run(job.run));
-      study::TrialRecord record(standing.study, places.outputs);
-      try {
-        record.measured();
-      } catch (const Error&) {  // it measures something else, which whoever looks after its job says
-      }
-      note(*piece.use, job.trial, record);
-    }
-    if (static_cast<int64_t>(jobs.size()) < kAtOnce) break;
-  }
-}
-
 Task<void> Conductor::count(Standing& standing, Piece& piece, int64_t under_way) {
   const auto running = std::ranges::count_if(
       standing.jobs, [](const auto& job) { return job.second.state == catalog::RunState::kRunning; });
-  const auto now = steady_clock::now();
-  const double seconds = std::chrono::duration<double>(now - std::exchange(piece.counted, now)).count();
-  piece.use->count(seconds, static_cast<int>(running));
-  if (const auto warning = piece.use->warning()) log::warn(fmt::format("[studies] {}: {}", standing.name, *warning));
-  const std::string what = piece.use->used_up();
-  if (running == 0 || !what.empty()) piece.use->save();
+  const std::string what = piece.limits.count(standing.name, static_cast<int>(running));
   if (what.empty() || (under_way == 0 && standing.told)) co_return;
   standing.over = true;
   const std::string why =
@@ -315,7 +273,7 @@ Task<void> Conductor::hear(const Standing& standing, const StudyJob& job, Piece&
                    .first;
   }
   const auto measured = followed->second.record.measured();
-  if (piece.use) note(*piece.use, job.trial, followed->second.record);
+  piece.limits.note(job.trial, followed->second.record);
   tune::Verdict verdict;
   const Desks::Answer judge = [&](const OpenStudy& open) {
     const tune::Trial* const trial = running(open, job.trial);
@@ -419,7 +377,7 @@ Task<std::optional<tune::Trial>> Conductor::ask(const Standing& standing) {
     number = 0;
     const study::Ledger& ledger = open.ledger;
     // Trials that failed take no place of the budget, and yet there is an end to them.
-    if (study::time_is_over(ledger, now_s()) || ledger.lines() >= kStudyLinesMax ||
+    if (study::time_is_over(ledger, static_cast<double>(now_ms()) / 1000) || ledger.lines() >= kStudyLinesMax ||
         static_cast<int64_t>(ledger.history().trials().size()) >= 2 * kStudyTrialsMax)
       return {};
     const auto asked = open.ledger.ask();

@@ -27,8 +27,8 @@
 #include "linac/control/execution/scheduler.h"
 #include "linac/control/service/declared_sites.h"
 #include "linac/control/service/studies/desks.h"
+#include "linac/control/service/studies/limits.h"
 #include "linac/control/study/conduct.h"
-#include "linac/control/study/trials_use.h"
 
 namespace linac::service {
 
@@ -59,9 +59,7 @@ class Conductor {
     bool busy = false, again = false;
     std::chrono::steady_clock::time_point looked{};
     std::map<int64_t, Followed> followed{};  // by trial; of the coroutine that is busy
-    std::optional<study::TrialsUse> use{};   // likewise, of a study with limits, as it was submitted then:
-    int64_t use_of_ms = 0;
-    std::chrono::steady_clock::time_point counted{};
+    Limits limits{};                         // likewise
   };
   struct Standing;
 
@@ -73,9 +71,7 @@ class Conductor {
   Task<void> see(const std::string& name, Standing& standing);
   /// Of the trials that have a job: how many go on.
   Task<int64_t> look_after_jobs(Standing& standing, Piece& piece);
-  /// What its trials have used of its limits so far, from their runs' folders.
-  Task<void> open_use(const Standing& standing, Piece& piece);
-  /// What they used since; the study stops where its limits are used up.
+  /// What its trials used since the last time; the study stops where its limits are used up.
   Task<void> count(Standing& standing, Piece& piece, int64_t under_way);
   Task<int64_t> begin_trials(Standing& standing, int64_t under_way);
   Task<void> hear(const Standing& standing, const catalog::StudyJob& job, Piece& piece);
