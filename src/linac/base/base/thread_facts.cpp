@@ -67,6 +67,13 @@ constexpr SystemCall kSystemCalls[] = {
     {SYS_restart_syscall, "restart_syscall", FirstArgument::kOther},
 };
 
+constexpr long kIdleCalls[] = {
+#ifdef SYS_poll
+    SYS_poll,      SYS_select,          SYS_epoll_wait,     SYS_pause,
+#endif
+    SYS_ppoll,     SYS_pselect6,        SYS_epoll_pwait,    SYS_futex, SYS_rt_sigtimedwait,
+    SYS_nanosleep, SYS_clock_nanosleep, SYS_restart_syscall};
+
 std::string system_call_words(pid_t process, long number, uint64_t first_argument) {
   const auto* const known = std::find_if(std::begin(kSystemCalls), std::end(kSystemCalls),
                                          [&](const SystemCall& call) { return call.number == number; });
@@ -192,6 +199,11 @@ std::string describe(const ThreadFacts& facts) {
   }
   if (!facts.kernel_function.empty()) line += fmt::format(" (kernel: {})", facts.kernel_function);
   return line;
+}
+
+bool is_idle(const ThreadFacts& facts) {
+  if (facts.state == 'Z' || facts.state == 'X' || facts.state == 'I') return true;
+  return facts.state == 'S' && facts.system_call && std::ranges::count(kIdleCalls, *facts.system_call) > 0;
 }
 
 std::vector<std::string> kernel_stack(pid_t process, pid_t thread, size_t lines_max) {

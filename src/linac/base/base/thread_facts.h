@@ -33,6 +33,9 @@ std::optional<ThreadFacts> thread_facts(pid_t process, pid_t thread);
 /// One line: `thread 4712 "loader": sleeping, blocked in read of /data/showers.h5 (kernel: folio_wait_bit_common)`.
 std::string describe(const ThreadFacts& facts);
 
+/// Whether it only waits for a lock, for time or for whatever comes, as threads do that have nothing to do.
+bool is_idle(const ThreadFacts& facts);
+
 /// The functions of the kernel that the thread is in, newest first and at most `lines_max`. Only root may ask.
 std::vector<std::string> kernel_stack(pid_t process, pid_t thread, size_t lines_max);
 

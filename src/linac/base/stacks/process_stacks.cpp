@@ -37,6 +37,18 @@ constexpr auto kNamesWait = milliseconds(1200);  // for reading symbol tables, h
 constexpr auto kProcessWait = milliseconds(2000);  // for everything about another process
 constexpr auto kTraceWait = milliseconds(1000);    // of these, for halting and unwinding its threads
 
+// What hangs comes first, for a long text may be cut (base/base/error.h): threads in a call that has to do with a file
+// or a connection, then the first thread, which waits for them or computes, then those that run, and last those that
+// have nothing to do.
+void put_in_order(pid_t process, std::vector<ThreadFacts>& threads) {
+  std::ranges::stable_sort(threads, {}, [process](const ThreadFacts& thread) {
+    const bool idle = is_idle(thread);
+    if (!idle && thread.state != 'R') return 0;
+    if (thread.id == process) return 1;
+    return idle ? 3 : 2;
+  });
+}
+
 // What is known so far. Whoever is late with the rest shares it with whoever did not wait.
 class Findings {
  public:
@@ -144,6 +156,7 @@ std::vector<ThreadFacts> facts_of(pid_t process, std::vector<pid_t> threads) {
   for (const pid_t thread : threads) {
     if (auto one = thread_facts(process, thread)) facts.push_back(std::move(*one));
   }
+  put_in_order(process, facts);
   return facts;
 }
 

@@ -5,7 +5,8 @@
 // Both functions may be called from any thread; a second caller of own_stacks() waits for the first. They never throw
 // and report no error: what cannot be found out is left out or said in a line of the text. A call takes milliseconds,
 // and at most two seconds when threads, disks or the dynamic loader do not answer. Of threads with the same stack only
-// the first has it in full. The text ends with a newline.
+// the first has it in full. Threads that wait for a file or a connection come first, those that wait for work last, as
+// a long text may be cut. The text ends with a newline.
 
 #include <sys/types.h>
 

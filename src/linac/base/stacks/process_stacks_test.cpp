@@ -10,10 +10,12 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "linac/base/base/error.h"
 #include "linac/base/base/thread_facts.h"
 #include "linac/base/stacks/test_threads.h"
 
@@ -150,6 +152,45 @@ TEST(OwnStacks, OfManyThreadsAskedForByTwoAtOnce) {
     for (size_t i = 0; i < bytes.size(); ++i) pipe.write_x();
   }
   for (const char byte : bytes) EXPECT_EQ(byte, 'x');
+}
+
+// Of `depth` frames more than another one's, so that no two of them are the same.
+__attribute__((noinline)) void wait_deep_in(int depth, std::mutex& mutex) {
+  if (depth > 0) {
+    wait_deep_in(depth - 1, mutex);
+  } else {
+    const std::lock_guard lock(mutex);
+  }
+  asm volatile("");  // not a tail call
+}
+
+// As on a host with meters, caches and pools: an error's message keeps a part of such a text.
+TEST(OwnStacks, BeginWithWhoWaitsForAFileHoweverManyWaitForWork) {
+  if (kThreadSanitizer) GTEST_SKIP();
+  const Pipe pipe;
+  char byte = 0;
+  std::mutex mutex;
+  std::unique_lock lock(mutex);
+  std::vector<std::unique_ptr<NamedThread>> idle;
+  const auto add_idle = [&] {
+    for (int i = 0; i < 12; ++i) {
+      const int depth = static_cast<int>(idle.size());
+      idle.push_back(std::make_unique<NamedThread>("idle", [&mutex, depth] { wait_deep_in(depth, mutex); }));
+      EXPECT_TRUE(eventually([&] { return is_in(::getpid(), idle.back()->id(), SYS_futex); }));
+    }
+  };
+  add_idle();
+  NamedThread reader("reader", [&] { wait_in_read(pipe.ends[0], &byte); });
+  EXPECT_TRUE(eventually([&] { return is_in(::getpid(), reader.id(), SYS_read); }));
+  add_idle();
+  const Error hang(ErrorCode::kHang, own_stacks());
+  lock.unlock();
+  pipe.write_x();
+  const std::string said = hang.what();
+  EXPECT_TRUE(has(said, "left out")) << said;
+  EXPECT_TRUE(has(about(said, "reader"), "blocked in read")) << said;
+  EXPECT_TRUE(has(about(said, "reader"), "wait_in_read")) << said;
+  EXPECT_LT(said.find("\"reader\""), said.find("\"idle\"")) << said;
 }
 
 TEST(ProcessStacks, OfAStoppedChildLeaveItStopped) {
