@@ -21,7 +21,7 @@ fi
 
 seconds=${1:-60}
 cmake --preset asan -D CMAKE_C_COMPILER="${CC:-clang}" -D CMAKE_CXX_COMPILER="${CXX:-clang++}" > /dev/null
-targets="chain checkpoint example exported expression filter hdf5_lists keras keras_h5 membership optuna plan root run_record s3_answer tfrecord"
+targets="chain checkpoint example exported expression filter hdf5_lists keras keras_h5 membership optuna plan position root run_record s3_answer tfrecord"
 [ "$("${CXX:-clang++}" -dumpversion | cut -d. -f1)" -lt 15 ] || targets="$targets request"
 cmake --build --preset asan --target $(printf 'fuzz_%s ' $targets)
 mkdir -p build/fuzz/crashes

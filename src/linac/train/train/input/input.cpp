@@ -57,7 +57,9 @@ data::BatchStreamOptions stream_options(const job::Job& job, const TrainState& s
                                         const std::vector<int>& owned) {
   // After a rollback another order of events, too, leads away from the collapse.
   const uint64_t seed = job.train.seed + static_cast<uint64_t>(state.rollbacks);
-  const bool is_known = state.input && state.input->seed == seed && state.input->epoch == state.epoch;
+  // A place behind the step, which no training writes, would be one that the order cannot go back from.
+  const bool is_known = state.input && state.input->seed == seed && state.input->epoch == state.epoch &&
+                        state.input->window.first / (job.train.batch * job.train.replicas) <= state.step;
   return {.seed = seed,
           .batch = job.train.batch,
           .replicas = job.train.replicas,
