@@ -8,8 +8,11 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <memory>
+#include <new>
 #include <sstream>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "linac/base/base/descriptor.h"
@@ -29,6 +32,55 @@ const std::filesystem::path& need_replaceable(const std::filesystem::path& targe
     throw user_error(fmt::format("[file] {}: a device; give the name of a file", target.string()));
   return target;
 }
+
+// Large content goes to the disk past the system's cache of files, where the file system lets it: copying it there
+// takes more of a processor than all else of the writing, and drives out what others read again, as the data of a
+// training.
+class Staged {
+ public:
+  explicit Staged(int descriptor)
+      : descriptor_(descriptor), memory_(::operator new(kBytes, kAlignment), &release), direct_(set_direct(true)) {}
+
+  /// Calls `write(bytes)` with whole buffers; `end()` writes the rest.
+  template <class Write>
+  void add(std::span<const std::byte> bytes, const Write& write) {
+    while (!bytes.empty()) {
+      const auto piece = bytes.first(std::min(bytes.size(), kBytes - filled_));
+      std::memcpy(begin() + filled_, piece.data(), piece.size());
+      filled_ += piece.size();
+      bytes = bytes.subspan(piece.size());
+      if (filled_ == kBytes) hand_on(write);
+    }
+  }
+  template <class Write>
+  void end(const Write& write) {
+    give_up_direct();  // the end of a file is no whole block
+    hand_on(write);
+  }
+  /// After a write that failed: whether it is to be done again, through the cache.
+  bool refused() { return errno == EINVAL && give_up_direct(); }
+
+ private:
+  static constexpr size_t kBytes = 1 << 20;
+  static constexpr std::align_val_t kAlignment{4096};  // of memory and places in the file
+  static void release(void* memory) { ::operator delete(memory, kAlignment); }
+
+  std::byte* begin() { return static_cast<std::byte*>(memory_.get()); }
+  bool set_direct(bool direct) const {
+    const int flags = ::fcntl(descriptor_, F_GETFL);
+    return flags >= 0 && ::fcntl(descriptor_, F_SETFL, direct ? flags | O_DIRECT : flags & ~O_DIRECT) == 0;
+  }
+  bool give_up_direct() { return std::exchange(direct_, false) && set_direct(false); }
+  template <class Write>
+  void hand_on(const Write& write) {
+    write(std::span<const std::byte>(begin(), std::exchange(filled_, 0)));
+  }
+
+  const int descriptor_;
+  const std::unique_ptr<void, void (*)(void*)> memory_;
+  size_t filled_ = 0;
+  bool direct_;
+};
 
 // Owns a file descriptor and the temporary file it writes.
 class TemporaryFile {
@@ -50,10 +102,10 @@ class TemporaryFile {
   void check() const { fence_.check(); }
 
   // A large file goes to the disk piece by piece: nobody who waits for it sees a single long silence at its end.
-  void write(std::span<const std::byte> bytes, const std::function<void()>& synced) {
+  void write(std::span<const std::byte> bytes, const std::function<void()>& synced, Staged* staged = nullptr) {
     while (!bytes.empty()) {
       const ssize_t written = ::write(descriptor_, bytes.data(), std::min(bytes.size(), kPieceBytes));
-      if (written < 0 && errno == EINTR) continue;
+      if (written < 0 && (errno == EINTR || (staged != nullptr && staged->refused()))) continue;
       if (written < 0) fail("cannot be written");
       bytes = bytes.subspan(static_cast<size_t>(written));
       unsynced_ += static_cast<size_t>(written);
@@ -62,6 +114,13 @@ class TemporaryFile {
       unsynced_ = 0;
       synced();
     }
+  }
+
+  void write_all(const std::function<void(const TakePiece&)>& tell, const std::function<void()>& synced) {
+    Staged staged(descriptor_);
+    const auto write = [&](std::span<const std::byte> bytes) { this->write(bytes, synced, &staged); };
+    tell([&](std::span<const std::byte> piece) { staged.add(piece, write); });
+    staged.end(write);
   }
 
   // The first bytes of another file, for which the system may need no room.
@@ -119,8 +178,10 @@ class TemporaryFile {
 }  // namespace
 
 void write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> bytes) {
-  write_file_atomically(
-      path, [&](const TakePiece& take) { take(bytes); }, piece_is_done);
+  TemporaryFile file(path);
+  file.check();
+  file.write(bytes, piece_is_done);
+  file.move_to(path);
 }
 
 void write_file_atomically(const std::filesystem::path& path, std::string_view text) {
@@ -131,7 +192,7 @@ void write_file_atomically(const std::filesystem::path& path, const std::functio
                            const std::function<void()>& synced) {
   TemporaryFile file(path);
   file.check();
-  tell([&](std::span<const std::byte> piece) { file.write(piece, synced); });
+  file.write_all(tell, synced);
   file.move_to(path);
 }
 

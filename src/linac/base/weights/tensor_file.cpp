@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <xxhash.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <fstream>
@@ -16,7 +17,7 @@ namespace linac::weights {
 namespace {
 
 constexpr const char* kDigestName = "_digest";
-constexpr size_t kDigestBytes = 16, kSizeBytes = 8, kAlignment = 64;
+constexpr size_t kDigestBytes = 16, kSizeBytes = 8, kAlignment = 64, kPieceBytes = 1 << 20;
 // Without a digest a header is believed up to what safetensors' own reader takes (its MAX_HEADER_SIZE).
 constexpr uint64_t kHeaderBytesMax = 100'000'000;
 
@@ -99,9 +100,8 @@ std::string header_of(const std::vector<TensorView>& tensors, const nlohmann::js
 
 std::string encode_tensors(const std::vector<TensorView>& tensors, const nlohmann::json& meta, Digest digest) {
   std::string bytes;
-  // The header comes first; then it is known how long the whole is.
   const auto take = [&](std::span<const std::byte> piece) {
-    if (bytes.empty()) bytes.reserve(piece.size() + bytes_of(tensors) + kDigestBytes);
+    if (bytes.empty()) bytes.reserve(piece.size() + bytes_of(tensors) + kDigestBytes);  // the header comes first
     bytes.append(reinterpret_cast<const char*>(piece.data()), piece.size());
   };
   tell_tensors(tensors, meta, digest, take);
@@ -112,9 +112,13 @@ void tell_tensors(const std::vector<TensorView>& tensors, const nlohmann::json& 
                   const std::function<void(std::span<const std::byte>)>& take) {
   std::optional<Digester> digester;
   if (digest == Digest::kLast) digester.emplace();
-  const auto tell = [&](std::span<const std::byte> piece) {
-    if (digester) digester->add(piece);
-    take(piece);
+  const auto tell = [&](std::span<const std::byte> bytes) {
+    while (!bytes.empty()) {
+      const auto piece = bytes.first(std::min(bytes.size(), kPieceBytes));
+      if (digester) digester->add(piece);
+      take(piece);  // while a cache still has it
+      bytes = bytes.subspan(piece.size());
+    }
   };
   const std::string header = header_of(tensors, meta, digest);
   tell(std::as_bytes(std::span(header)));
