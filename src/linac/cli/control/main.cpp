@@ -12,6 +12,7 @@
 #include "linac/base/base/argument_pointers.h"
 #include "linac/base/base/error.h"
 #include "linac/base/base/program_start.h"
+#include "linac/base/base/signals.h"
 #include "linac/cli/common/command_line.h"
 #include "linac/cli/common/compute_verbs.h"
 #include "linac/cli/common/server_word.h"
@@ -32,6 +33,7 @@ int main(int argc, char** argv) {
     auto line = linac::argument_pointers(words);
     return linac::cli::run(*app, argc, line.data());
   }
+  const linac::HeldStopSignals until_it_heeds_them;
   // LibTorch's threads (GNU OpenMP) would go on spinning for milliseconds, on the cores that linac's own then want.
   if (std::getenv("OMP_WAIT_POLICY") == nullptr) setenv("GOMP_SPINCOUNT", "1000", /*overwrite=*/0);
   const auto program = folder / "linac-compute";

@@ -18,6 +18,7 @@
 #include <sstream>
 #include <thread>
 
+#include "linac/base/base/signals.h"
 #include "linac/base/base/temporary_folder.h"
 #include "linac/train/comm/group.h"
 #include "linac/train/comm/test_loopback_store.h"
@@ -98,6 +99,7 @@ int play(const std::string& role, const comm::Rendezvous& meet) {
   if (role == "launcher") return launch_local_workers(launch_of("orphan", 2), loopback_stores());
   const auto on_stop = [](int) { stop_requests = stop_requests + 1; };
   signal(SIGTERM, role == "stubborn" || role == "lingers" || role == "interrupted twice" ? SIG_IGN : on_stop);
+  release_stop_signals();
   const auto group = comm::make_group(meet, {.join_timeout = 20s, .stall_timeout = 20s}, loopback_stores());
   group->barrier();
   if (role == "meet") return std::getenv("LOCAL_WORLD_SIZE") == std::to_string(group->size()) ? 0 : 1;

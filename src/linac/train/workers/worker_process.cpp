@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "linac/base/base/error.h"
+#include "linac/base/base/signals.h"
 #include "linac/train/workers/worker_error.h"
 
 namespace linac::launch {
@@ -44,11 +45,15 @@ WorkerProcess start_worker_process(const WorkerCommand& command) {
   }
   auto changes = command.environment;
   changes.emplace_back(kErrorFdVariable, std::to_string(its_error.get()));
-  ProcessStart start = start_program({.words = command.argv,
-                                      .path = command.program,
-                                      .environment = environment_with(changes),
-                                      .signals = Program::Signals::kUnblocked},
-                                     settings);
+  ProcessStart start;
+  {
+    const HeldStopSignals until_it_heeds_them;
+    start = start_program({.words = command.argv,
+                           .path = command.program,
+                           .environment = environment_with(changes),
+                           .signals = Program::Signals::kSame},
+                          settings);
+  }
   if (!start.process) throw failed(start.failed, start.error);
   if (!start) {
     const std::string told = "127\n[launch] cannot execute " + command.program;

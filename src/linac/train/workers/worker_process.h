@@ -36,7 +36,8 @@ struct WorkerProcess {
   Descriptor error;   // for received_worker_error
 };
 
-/// The worker gets SIGTERM when this process ends, however that happens, and starts with no signal blocked. A program
+/// The worker gets SIGTERM when this process ends, however that happens. It starts with the stop signals held until it
+/// asks for them (base/base/signals.h), and else with what the calling thread blocks. A program
 /// that cannot be executed shows as exit code 127 with a reported error; environment error when the system has no
 /// process or descriptor left. To be called from the main thread: the kernel ties the SIGTERM to the calling thread.
 WorkerProcess start_worker_process(const WorkerCommand& command);
