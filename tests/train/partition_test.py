@@ -46,6 +46,34 @@ def do_not_reach(net: hosts.Network, root: pathlib.Path, how: str) -> None:
     elastic.same_end(root / "calm", out, f"two that do not reach each other ({how})")
 
 
+# Takes what comes to port 53 and answers nothing; how much that was is in the file.
+SILENT_SERVER = """import pathlib, socket, sys
+server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+server.bind(("127.0.0.53", 53))
+file = pathlib.Path(sys.argv[1])
+file.write_text("")
+while True:
+    with open(file, "ab") as asked:
+        asked.write(server.recv(4096) + b"\\n")
+"""
+
+
+def silent_name_server(host: hosts.Host, root: pathlib.Path) -> None:
+    """Local workers ask it nothing; who asks it waits for seconds."""
+    asked, resolver, out = root / "asked", root / "resolv.conf", root / "unnamed"
+    resolver.write_text("nameserver 127.0.0.53\n")
+    host.popen([sys.executable, "-c", SILENT_SERVER, asked])
+    wait_for(asked.exists, "a name server")
+    as_resolver = ["unshare", "--mount", "sh", "-c", f'mount --bind {resolver} /etc/resolv.conf && exec "$@"', "sh"]
+    asks = host.run([*as_resolver, "timeout", "1", "getent", "hosts", "no-such-name"])
+    check(asks.returncode == 124 and asked.stat().st_size > 0, "who asks the name server waits")
+    asked.write_text("")
+    settings = {**SETTINGS, "train.max_steps": 1, "data.test": "[]"}
+    host.run([*as_resolver, *runs.arguments(out, settings, "--workers", "2")], check=True, cwd=runs.ROOT, env=runs.environment(),
+             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    check(asked.read_bytes() == b"", f"workers of one host ask no name server: {asked.read_bytes()[:200]}")
+
+
 def main() -> None:
     able, why = hosts.available()
     if not able:
@@ -83,6 +111,7 @@ def main() -> None:
             print(*[pathlib.Path(f"{out}.{rank}.log").read_text()[-3000:] for rank in range(4)], sep="\n")
         check(codes[1:] == [0, 0, 0] and codes[0] != 0, f"without the host at which they had met the others end well: {codes}")
         elastic.same_end(root / "calm", out, "partition, healing, loss of the rendezvous host")
+        silent_name_server(net["a"], root)
         do_not_reach(net, root, "unreachable")
 
 

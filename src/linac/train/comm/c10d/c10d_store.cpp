@@ -1,6 +1,9 @@
 #include "linac/train/comm/c10d/c10d_store.h"
 
+#include <dlfcn.h>
 #include <fmt/format.h>
+#include <netdb.h>
+#include <netinet/in.h>
 
 #include <cstdlib>
 #include <stdexcept>
@@ -8,6 +11,32 @@
 
 #include "linac/base/base/error.h"
 #include "linac/train/comm/meeting/sockets.h"
+
+namespace linac::comm {
+namespace {
+
+// 127.0.0.0/8 and ::1, also where IPv6 says the former (RFC 4291, 2.5.5.2).
+bool is_loopback_address(const sockaddr* address, socklen_t size) {
+  if (address->sa_family == AF_INET && size >= sizeof(sockaddr_in))
+    return ntohl(reinterpret_cast<const sockaddr_in*>(address)->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+  if (address->sa_family != AF_INET6 || size < sizeof(sockaddr_in6)) return false;
+  const in6_addr& ip = reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr;
+  return IN6_IS_ADDR_LOOPBACK(&ip) || (IN6_IS_ADDR_V4MAPPED(&ip) && ip.s6_addr[12] == IN_LOOPBACKNET);
+}
+
+}  // namespace
+}  // namespace linac::comm
+
+// In place of the C library's in this whole program: c10d asks for the name of each address that it connects to, for
+// its log alone. For 127.0.0.1, which it writes as ::ffff:127.0.0.1, no line of /etc/hosts stands, so the C library
+// asks the name server, and one that does not answer holds up each worker of this host for seconds.
+extern "C" int getnameinfo(const sockaddr* address, socklen_t size, char* host, socklen_t host_size, char* service,
+                           socklen_t service_size, int flags) {
+  using Function = int (*)(const sockaddr*, socklen_t, char*, socklen_t, char*, socklen_t, int);
+  static const auto of_library = reinterpret_cast<Function>(dlsym(RTLD_NEXT, "getnameinfo"));
+  const bool as_numbers = (flags & NI_NAMEREQD) == 0 && linac::comm::is_loopback_address(address, size);
+  return of_library(address, size, host, host_size, service, service_size, as_numbers ? flags | NI_NUMERICHOST : flags);
+}
 
 namespace linac::comm {
 namespace {
