@@ -100,6 +100,10 @@ def budget(client: Client, root: pathlib.Path, calm: pathlib.Path) -> None:
     check("stopped by its budget" in said and not (root / "spot" / "spent-2").exists(), "nor is it begun again")
     client.launch("demand", SETTINGS | {"budget.steps": 1000}, "--workers", 1, "--out", out, "--follow")
     launches.same_bits(calm, out, "with more of it a launch with the same --out goes on")
+    large = SETTINGS | {"plan.memory_gib": 1e6}
+    said = client.launch("demand", large, "--workers", 1, "--out", root / "large", status=4)
+    check("memory: 1 worker of 1e+06 GiB" in said and "this host gives" in said and "--no-check" in said and not (root / "large").exists(), "a launch that its host has no memory for is refused")
+    client.launch("demand", large | {"budget.steps": 1000}, "--workers", 1, "--out", out, "--follow", "--no-check")
 
 
 def refused(client: Client, root: pathlib.Path) -> None:

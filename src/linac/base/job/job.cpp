@@ -168,7 +168,7 @@ void validate_transforms(const Data& data, const std::string& where) {
 
 void validate_plan(const Planned& plan, const std::string& where) {
   const std::pair<const char*, const std::vector<double>&> intervals[] = {
-      {"start_s", plan.start_s}, {"step_s", plan.step_s}, {"hours", plan.hours},
+      {"start_s", plan.start_s}, {"step_s", plan.step_s}, {"jitter", plan.jitter}, {"hours", plan.hours},
       {"money", plan.money},     {"kwh", plan.kwh},       {"co2_kg", plan.co2_kg}};
   for (const auto& [key, interval] : intervals) {
     const bool good = interval.empty() || (interval.size() == 3 && 0 <= interval[0] && interval[0] <= interval[1] &&
@@ -176,6 +176,7 @@ void validate_plan(const Planned& plan, const std::string& where) {
     need(good, where,
          fmt::format("plan.{} is [low, middle, high], rising from 0 on; `linac plan --write` writes it", key));
   }
+  need(std::isfinite(plan.memory_gib) && plan.memory_gib >= 0, where, "plan.memory_gib is no number from 0 on");
 }
 
 void validate_secrets(const std::vector<std::string>& names, const std::string& where) {

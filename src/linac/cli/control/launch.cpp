@@ -14,6 +14,7 @@
 #include "linac/control/sites/abilities.h"
 #include "linac/control/sites/arrays.h"
 #include "linac/control/sites/launching.h"
+#include "linac/control/sites/memory.h"
 #include "linac/control/sites/moves.h"
 #include "linac/control/sites/sites_file.h"
 
@@ -41,6 +42,8 @@ void check(const LaunchOptions& options, const sites::Site& site) {
     const job::Job job = sites::resolved_job(file, options.wishes.each.overrides);
     std::vector<sites::Finding> findings = site.check(&job);
     std::ranges::move(sites::over_budget(job), std::back_inserter(findings));
+    const int workers = sites::make_launch(site, job, options.wishes.each).workers;
+    std::ranges::move(sites::over_memory(site, job, workers), std::back_inserter(findings));
     for (const sites::Finding& finding : findings)
       if (finding.doubtful) log::warn(fmt::format("{}: {}: {}", site.name(), finding.what, finding.text));
     std::erase_if(findings, &sites::Finding::good);

@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "linac/base/base/error.h"
+#include "linac/base/base/host.h"
 
 namespace linac::launch {
 namespace {
@@ -30,7 +31,7 @@ std::vector<int> host_gpus() {
 }
 
 int64_t host_memory_mb() {
-  return static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE) >> 20;
+  return static_cast<int64_t>(1024 * host_memory_gib());
 }
 
 int64_t number_of(const std::string& text, const std::string& whole) {

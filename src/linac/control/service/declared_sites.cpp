@@ -14,6 +14,7 @@
 #include "linac/base/job/job.h"
 #include "linac/control/catalog/queue.h"
 #include "linac/control/sites/launching.h"
+#include "linac/control/sites/memory.h"
 #include "linac/control/sites/sites_file.h"
 
 namespace linac::service {
@@ -84,6 +85,8 @@ std::string why_not_there(const sites::Site& site, const std::string& text) {
   std::string words;
   std::vector<sites::Finding> findings = site.check(&job);
   std::ranges::move(sites::over_budget(job), std::back_inserter(findings));
+  std::ranges::move(sites::over_memory(site, job, sites::make_launch(site, job, {}).workers),
+                    std::back_inserter(findings));
   for (const sites::Finding& finding : findings) {
     if (finding.good) continue;
     if (finding.what == sites::kReached) return "";  // the job waits for it

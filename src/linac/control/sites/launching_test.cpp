@@ -14,6 +14,7 @@
 #include "linac/base/base/atomic_file.h"
 #include "linac/base/base/temporary_folder.h"
 #include "linac/base/base/test_errors.h"
+#include "linac/control/sites/memory.h"
 #include "linac/control/sites/scripts.h"
 #include "linac/control/sites/shell.h"
 #include "linac/control/sites/sites_file.h"
@@ -97,6 +98,39 @@ TEST(Launching, WhatIsPlannedBeyondTheBudgetIsTold) {
   ASSERT_EQ(found.size(), 1u) << "an even chance is the user's own";
   EXPECT_FALSE(found[0].good);
   expect_in(found[0].text, {"plan.hours is 1 to 3", "budget.hours allows 0.5"});
+}
+
+// What of workers of 12 GiB each the site's entry has no room for.
+std::string too_little(const std::string& entry, int workers) {
+  job::Job job;
+  job.plan.memory_gib = 12;
+  std::string words;
+  for (const Finding& finding :
+       over_memory(*parse_sites("there: {folder: /a, " + entry + "}", "s.yaml")[0], job, workers))
+    words += finding.what + ": " + finding.text + "\n";
+  return words;
+}
+
+TEST(Launching, WorkersThatAHostHasNoRoomForAreTold) {
+  EXPECT_EQ(too_little("kind: slurm, memory: 16G", 4), "");
+  EXPECT_EQ(too_little("kind: slurm, workers_per_node: 2", 4), "") << "nobody says";
+  expect_in(too_little("kind: slurm, memory: 10G", 4),
+            {"memory: 1 worker of 12 GiB (plan.memory_gib)", "memory: 10G gives them 10", "raise it", "train.batch"});
+  EXPECT_EQ(too_little("kind: slurm, sbatch: [--mem=25G], workers_per_node: 2", 4), "");
+  expect_in(too_little("kind: slurm, sbatch: [--mem=20000], workers_per_node: 2", 4), {"2 workers", "--mem=20000"});
+  EXPECT_EQ(too_little("kind: slurm, sbatch: [--mem=20000], workers_per_node: 2", 1), "") << "it has the node alone";
+  EXPECT_EQ(too_little("kind: slurm, sbatch: [--mem=0], workers_per_node: 2", 4), "") << "all that the node has";
+  expect_in(too_little("kind: slurm, sbatch: [--mem-per-cpu 2G], cpus: 4", 4), {"--mem-per-cpu 2G gives them 8"});
+  expect_in(too_little("kind: ssh, hosts: [a, b], workers_per_host: 2, plan: {memory_gib: 16}", 4),
+            {"2 workers of 12 GiB", "take 24", "plan.memory_gib of the site"});
+  expect_in(too_little("kind: mpi, hosts: [a], slots: 16, plan: {machine: gcp/v100x8}", 16),
+            {"16 workers", "take 192", "plan.machine gcp/v100x8 gives them 120"});
+  expect_in(message_of([] { too_little("kind: mpi, hosts: [a], plan: {machine: gcp/none}", 1); }),
+            {"there: plan.machine", "no 'gcp/none'"});
+  const std::string cluster = "kind: kubernetes, image: linac, volume: 'pvc:a', memory: ";
+  EXPECT_EQ(too_little(cluster + "12Gi", 4), "");
+  expect_in(too_little(cluster + "12G", 4), {"1 worker", "memory: 12G gives them 11.2"});
+  expect_in(too_little("kind: local", 100000), {"100000 workers", "this host gives"});
 }
 
 TEST_F(Launches, EndAsTheirProgramDoes) {

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "linac/base/base/host.h"
 #include "linac/control/sites/hosts_site.h"
 #include "linac/control/sites/scripts.h"
 
@@ -18,6 +19,9 @@ class LocalSite : public HostsSite {
   LocalSite(std::string name, std::string where, LocalSettings settings)
       : HostsSite(std::move(name), std::move(where)), settings_(std::move(settings)) {}
   const CommonSettings& common() const override { return settings_; }
+  Facts facts() const override {
+    return {.workers_a_host = kAllWorkers, .memory = {{host_memory_gib(), kAllWorkers, "this host"}}};
+  }
 
  protected:
   // One process, which starts the workers itself; scripts cannot do that.

@@ -25,9 +25,11 @@ void need(bool holds, const std::string& place, const std::string& what) {
 namespace {
 
 void check_worth(const Worth& worth, const std::string& place) {
-  const std::pair<const char*, double> numbers[] = {{"price", worth.price},   {"spot_price", worth.spot_price},
-                                                    {"slower", worth.slower}, {"spot_life_h", worth.spot_life_h},
-                                                    {"watts", worth.watts},   {"co2_g_per_kwh", worth.co2_g_per_kwh}};
+  const std::pair<const char*, double> numbers[] = {
+      {"price", worth.price},           {"spot_price", worth.spot_price},
+      {"slower", worth.slower},         {"spot_life_h", worth.spot_life_h},
+      {"watts", worth.watts},           {"co2_g_per_kwh", worth.co2_g_per_kwh},
+      {"memory_gib", worth.memory_gib}, {"spot_gap_h", worth.spot_gap_h}};
   for (const auto& [key, value] : numbers)
     need(std::isfinite(value) && value >= 0, place, std::string("plan.") + key + ": no number from 0 on");
   need(worth.hosts >= 1 && worth.hosts <= 65536, place, "plan.hosts: from 1 to 65536");

@@ -9,6 +9,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -29,7 +30,8 @@ const std::string& words_of_kinds();
 struct Worth {
   std::string machine, region, link;
   int hosts = 1;
-  double price = 0, spot_price = 0, spot_life_h = 0, slower = 0, watts = 0, co2_g_per_kwh = 0;
+  double price = 0, spot_price = 0, spot_life_h = 0, spot_gap_h = 0, slower = 0, memory_gib = 0;
+  double watts = 0, co2_g_per_kwh = 0;
   std::vector<double> queue_s;
 
   template <class V>
@@ -40,10 +42,13 @@ struct Worth {
     v("price", price, "US dollars for an hour of a host; 0: as the book says");
     v("spot_price", spot_price, "likewise of one that may be taken away");
     v("spot_life_h", spot_life_h, "hours until such a host is taken away, on average; 0: not known");
+    v("spot_gap_h", spot_gap_h,
+      "hours until another such host can be had, on average; 0: as long as a launch waits (queue_s)");
     v("link", link, "between hosts, RATE:LATENCY, e.g. 25gbit:20us");
     v("queue_s", queue_s,
       "seconds that a launch waits there: [low, middle, high] of four in five, e.g. [30, 120, 900]");
     v("slower", slower, "a step there takes so many times what it takes where it was measured; 0: by the book");
+    v("memory_gib", memory_gib, "of a host; 0: as the book says");
     v("watts", watts, "of a busy host; 0: as the book says");
     v("co2_g_per_kwh", co2_g_per_kwh, "g of carbon dioxide for a kWh there; 0: as the book says of the region");
   }
@@ -129,9 +134,19 @@ struct Standing {
   std::optional<int> exit{};                                 // of the run, where that is how it ended and is known
 };
 
+/// Memory that some workers of a launch share. The system ends one that takes more.
+struct MemoryLimit {
+  double gib = 0;
+  int workers = 1;      // that share it, at the most
+  std::string setting;  // that says so: "memory: 16G"
+};
+inline constexpr int kAllWorkers = std::numeric_limits<int>::max();
+
 /// What is the same for all launches of a site.
 struct Facts {
-  int workers = 0;                // where nobody says a number; 0: as many as the job says
+  int workers = 0;         // where nobody says a number; 0: as many as the job says
+  int workers_a_host = 1;  // that one carries; 1 where it is not known
+  std::vector<MemoryLimit> memory{};
   std::chrono::seconds pause{1};  // of whoever follows a launch, before the place is asked again
   bool carries_agents = false;    // launches of agents can be brought there
   /// Nothing is left there of a launch that was cancelled: then its user's record alone knows how it ended.

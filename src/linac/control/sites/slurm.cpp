@@ -16,6 +16,7 @@
 #include "linac/base/base/shell_word.h"
 #include "linac/control/sites/abilities.h"
 #include "linac/control/sites/image.h"
+#include "linac/control/sites/memory.h"
 #include "linac/control/sites/script/script_files.h"
 #include "linac/control/sites/scripts.h"
 #include "linac/control/sites/shell.h"
@@ -73,8 +74,7 @@ class SlurmSite : public Site, public TakesArrays, public RunsScripts, public Ha
   std::vector<PlannedStep> plan_array(const Array& array) const override;
   std::string submit_array(const Array& array) const override;
   Standing standing(const Record& record) const override;
-  // Each question is work for the one process that serves the whole cluster.
-  Facts facts() const override { return {.pause = std::chrono::seconds(5)}; }
+  Facts facts() const override;
   std::string cancel(const Record& record) const override;
   std::string log(const Record& record, int64_t from) const override;
   bool is_apart() const override { return !settings_.login.empty(); }
@@ -131,6 +131,15 @@ class SlurmSite : public Site, public TakesArrays, public RunsScripts, public Ha
 
   SlurmSettings settings_;
 };
+
+Facts SlurmSite::facts() const {
+  // Each question is work for the one process that serves the whole cluster.
+  Facts facts{.workers_a_host = settings_.workers_per_node, .pause = std::chrono::seconds(5)};
+  facts.memory = memory_of_sbatch(settings_.sbatch, settings_.workers_per_node, settings_.cpus, settings_.gpus);
+  if (!settings_.memory.empty())
+    facts.memory.push_back({gib_of_slurm(settings_.memory), 1, "memory: " + settings_.memory});
+  return facts;
+}
 
 std::vector<PlannedStep> SlurmSite::plan(const Launch& launch) const {
   const std::string here = folder(launch.label);

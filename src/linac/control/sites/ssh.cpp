@@ -45,7 +45,7 @@ class SshSite : public HostsSite, public ChoosesHosts {
   const CommonSettings& common() const override { return settings_; }
   bool is_apart() const override { return true; }
   std::vector<Finding> check(const job::Job* job) const override;
-  Facts facts() const override { return {.workers = workers()}; }
+  Facts facts() const override { return {.workers = workers(), .workers_a_host = settings_.workers_per_host}; }
 
   std::vector<std::string> hosts(const Launch& launch) const override {
     const auto count = std::min<size_t>(settings_.hosts.size(), static_cast<size_t>(launch.workers));

@@ -37,7 +37,7 @@ class KubernetesSite : public Site, public RunsPods, public RunsScripts {
   KubernetesSite(std::string name, std::string where, KubernetesSettings settings)
       : Site(std::move(name), std::move(where)), settings_(std::move(settings)) {}
   const CommonSettings& common() const override { return settings_; }
-  Facts facts() const override { return {.pause = std::chrono::seconds(2), .forgets = true}; }
+  Facts facts() const override;
 
   std::vector<PlannedStep> plan(const Launch& launch) const override {
     return {{"", manifests_yaml(kubernetes_objects(settings_, launch, secret_values()))}};
@@ -71,6 +71,13 @@ class KubernetesSite : public Site, public RunsPods, public RunsScripts {
 
   KubernetesSettings settings_;
 };
+
+// Which pods share a node the cluster decides.
+Facts KubernetesSite::facts() const {
+  Facts facts{.pause = std::chrono::seconds(2), .forgets = true};
+  if (!settings_.memory.empty()) facts.memory = {{gib_of_quantity(settings_.memory), 1, "memory: " + settings_.memory}};
+  return facts;
+}
 
 // Those that the site takes from whoever launches.
 std::map<std::string, std::string> KubernetesSite::secret_values() const {

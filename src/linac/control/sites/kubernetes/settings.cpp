@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
+#include <charconv>
+#include <cmath>
+#include <optional>
 
 #include "linac/base/base/amounts.h"
 #include "linac/control/sites/kubernetes/spot.h"
@@ -24,13 +26,16 @@ bool is_word(const std::string& text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c < 127; });
 }
 
-// "16", "0.5", "500m", "16Gi"
-bool is_quantity(const std::string& text) {
-  const size_t digits = text.find_first_not_of("0123456789.");
-  static const std::vector<std::string> kUnits{"", "m", "k", "M", "G", "T", "Ki", "Mi", "Gi", "Ti"};
-  const std::string unit = digits == std::string::npos ? "" : text.substr(digits);
-  return !text.empty() && std::isdigit(static_cast<unsigned char>(text[0])) != 0 &&
-         std::find(kUnits.begin(), kUnits.end(), unit) != kUnits.end();
+// "16", "0.5", "500m", "16Gi": how much of one.
+std::optional<double> quantity(const std::string& text) {
+  static const std::map<std::string, double> kUnits{{"", 1},        {"m", 1e-3},   {"k", 1e3},     {"M", 1e6},
+                                                    {"G", 1e9},     {"T", 1e12},   {"Ki", 0x1p10}, {"Mi", 0x1p20},
+                                                    {"Gi", 0x1p30}, {"Ti", 0x1p40}};
+  double amount = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), amount, std::chars_format::fixed);
+  const auto unit = kUnits.find(std::string(end, text.data() + text.size()));
+  if (error != std::errc{} || text[0] == '-' || !std::isfinite(amount) || unit == kUnits.end()) return std::nullopt;
+  return amount * unit->second;
 }
 
 void check_where(KubernetesSettings& settings, const std::string& place) {
@@ -68,6 +73,10 @@ void check_secrets(const KubernetesSettings& settings, const std::string& place)
 
 }  // namespace
 
+double gib_of_quantity(const std::string& text) {
+  return quantity(text).value_or(0) / 0x1p30;
+}
+
 void check_kubernetes(KubernetesSettings& settings, const std::string& place) {
   check_where(settings, place);
   check_common(settings, place);
@@ -82,7 +91,7 @@ void check_kubernetes(KubernetesSettings& settings, const std::string& place) {
                                    {"queue", settings.queue}})
     need(value.empty() || is_object_name(value), place, fmt::format("{}: '{}' is no name of an object", key, value));
   for (const auto& [key, value] : {std::pair{"cpus", settings.cpus}, {"memory", settings.memory}})
-    need(value.empty() || is_quantity(value), place,
+    need(value.empty() || quantity(value), place,
          fmt::format("{}: '{}' is no amount of Kubernetes; write e.g. 16, 500m or 16Gi", key, value));
   need(settings.gpus >= 0 && settings.user >= 0 && settings.restarts >= 0, place, "gpus, user, restarts: less than 0");
   need(settings.port >= 1024 && settings.port <= 65535, place, "port: not from 1024 to 65535");

@@ -52,6 +52,9 @@ struct KubernetesSettings : CommonSettings {
   }
 };
 
+/// GiB of "16Gi", "1.5e9" or "500M", as Kubernetes reads an amount; 0 for what is none.
+double gib_of_quantity(const std::string& text);
+
 /// User error "[sites] FILE: NAME.field ..." for what cannot be.
 void check_kubernetes(KubernetesSettings& settings, const std::string& place);
 

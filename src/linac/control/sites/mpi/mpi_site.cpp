@@ -27,7 +27,7 @@ class MpiSite : public HostsSite, public ChoosesHosts {
   MpiSite(std::string name, std::string where, MpiSettings settings)
       : HostsSite(std::move(name), std::move(where)), settings_(std::move(settings)) {}
   const CommonSettings& common() const override { return settings_; }
-  Facts facts() const override { return {.workers = workers()}; }
+  Facts facts() const override { return {.workers = workers(), .workers_a_host = settings_.slots}; }
   bool is_apart() const override { return !settings_.login.empty(); }
   std::vector<std::string> hosts(const Launch&) const override { return all_hosts(); }
   std::vector<Finding> check(const job::Job* job) const override;

@@ -11,6 +11,7 @@
 #include "linac/base/base/utf8.h"
 #include "linac/control/sites/abilities.h"
 #include "linac/control/sites/image.h"
+#include "linac/control/sites/memory.h"
 #include "linac/control/sites/panda/api.h"
 #include "linac/control/sites/panda/payload.h"
 #include "linac/control/sites/panda/settings.h"
@@ -33,7 +34,7 @@ class PandaSite : public Site, public KeepsRuns {
   const CommonSettings& common() const override { return settings_; }
 
   // The states of a task change within minutes, and the server is everybody's.
-  Facts facts() const override { return {.workers = 1, .pause = std::chrono::seconds(20), .carries_agents = true}; }
+  Facts facts() const override;
   std::vector<PlannedStep> plan(const Launch& launch) const override { return {{"", task_of(launch).dump(2)}}; }
   std::vector<Finding> check(const job::Job* job) const override;
   std::string own_place(const std::string& label) const override { return panda_run_data_set(settings_, label); }
@@ -56,6 +57,13 @@ class PandaSite : public Site, public KeepsRuns {
 
   PandaSettings settings_;
 };
+
+Facts PandaSite::facts() const {
+  Facts facts{.workers = 1, .workers_a_host = kAllWorkers, .pause = std::chrono::seconds(20), .carries_agents = true};
+  if (!settings_.memory.empty())
+    facts.memory = {{gib_of_slurm(settings_.memory), kAllWorkers, "memory: " + settings_.memory}};
+  return facts;
+}
 
 void PandaSite::need_place(const Launch& launch) const {
   if (launch.agents && settings_.agents.empty())
