@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""What `linac plan` predicts beside what a training then takes, on this machine: five jobs, each on 1 to 4 workers, under a quota, on several
-hosts (network namespaces) with links, and preempted at random moments.
+"""What `linac plan` predicts beside what a training then takes, on this machine: five jobs, each on 1 to 4 workers, with other batches, under a quota,
+on several hosts (network namespaces) with links, and preempted at random moments.
 
     build/peers/bin/python bench/plan.py --out bench/results/DATE-plan.md [--rounds 1] [--seed 1] [--jobs gan,classifier]
+
+A replica's batch is planned by the line through two: the job's and four times that (`--batch`).
 
 Each case is planned before it runs: from a measurement of the same job under the same limit, made by `linac plan --probe-only`, and never
 from what an earlier case took. A figure is inside if it is between the ends of the 80 % interval. Needs root for namespaces and quotas.
@@ -28,6 +30,9 @@ from lib import hosts, ports, runs  # noqa: E402
 ROOT = runs.ROOT
 SECONDS = 6.0  # that a training should take, about
 PROBE_S = 8
+BATCH = {"gan": 1, "classifier": 30, "dense": 64, "convolution": 64, "lstm": 64}  # of a replica
+MEASURED_TIMES = 4  # of these, the second one that is measured
+FIGURES = {"seconds": "whole time", "start_s": "start to first step", "step_s": "a step", "jitter": "jitter"}
 SHARE = {2: 0.8, 3: 0.6, 4: 0.45}  # cores of a host, of so many
 
 
@@ -67,7 +72,7 @@ def job_files(folder: pathlib.Path, wanted: list[str]) -> dict[str, pathlib.Path
 name: gan
 model: {{kind: 3dgan, generator_channels: 1, generator_filters: [2, 1, 2, 1, 1, 1], discriminator_filters: [2, 1, 1, 1]}}
 data: {{train: [{ROOT}/data/showers-train.h5], test: [{ROOT}/data/showers-test.h5]}}
-train: {{replicas: 4, batch: 1, epochs: 2, steps_per_epoch: 3, threads: 1, optimizer: {{name: rmsprop, lr: 1.0e-3}}}}
+train: {{replicas: 4, batch: {BATCH["gan"]}, epochs: 2, steps_per_epoch: 3, threads: 1, optimizer: {{name: rmsprop, lr: 1.0e-3}}}}
 validate: {{every_epochs: 0}}
 """,
         "classifier": f"""
@@ -79,7 +84,7 @@ data:
   inputs: [{{name: GRU_input, column: GRU_input, scaling: standard}}, {{name: HLF_input, column: HLF_input, scaling: min_max}}]
   targets: [{{column: encoded_label}}]
   scaling: {ROOT}/data/topology-scaling.json
-train: {{replicas: 4, batch: 30, epochs: 2, threads: 1, fit: {{loss: categorical_crossentropy, metrics: [accuracy]}}}}
+train: {{replicas: 4, batch: {BATCH["classifier"]}, epochs: 2, threads: 1, fit: {{loss: categorical_crossentropy, metrics: [accuracy]}}}}
 """,
     }
     if set(wanted) & {"dense", "convolution", "lstm"}:
@@ -88,7 +93,7 @@ train: {{replicas: 4, batch: 30, epochs: 2, threads: 1, fit: {{loss: categorical
 name: {name}
 model: {{kind: keras, file: {model}}}
 data: {{train: [{folder}/events.h5], validation_split: 0.1, inputs: [{{name: particles}}], targets: [{{column: label}}]}}
-train: {{replicas: 4, batch: 64, epochs: 2, threads: 1}}
+train: {{replicas: 4, batch: {BATCH[name]}, epochs: 2, threads: 1}}
 """
     files = {}
     for name in wanted:
@@ -179,7 +184,7 @@ def train(place: Place, job: pathlib.Path, out: pathlib.Path, settings: list[str
     watch.ends.set()
     report = json.loads(subprocess.run([runs.LINAC, "report", str(out), "--json"], check=True, capture_output=True).stdout)
     step_s = report["actual"]["step_s"]
-    return {"seconds": whole, "start_s": max(0.0, watch.first - begin - step_s) if watch.first and step_s else None, "step_s": step_s}
+    return {"seconds": whole, "start_s": max(0.0, watch.first - begin - step_s) if watch.first and step_s else None, "step_s": step_s, "jitter": report["actual"]["jitter"]}
 
 
 def planned(place: Place, job: pathlib.Path, measured: pathlib.Path, settings: list[str], hosts_count: int, workers: int, life_h: float, link: str) -> dict:
@@ -198,6 +203,8 @@ def cases(name: str, rng: random.Random) -> list[dict]:
     few, many = rng.choice([(2, 3), (2, 4)])
     return [
         {"what": "1 worker", "workers": 1},
+        {"what": "twice the batch", "batch": 2},
+        {"what": "six times the batch", "batch": 6},
         {"what": f"{few} workers", "workers": few},
         {"what": f"{many} workers", "workers": many},
         {"what": "a core's quota, 1 worker", "cores": 1.0, "workers": 1},
@@ -223,27 +230,28 @@ def run_case(name: str, job: pathlib.Path, case: dict, folder: pathlib.Path, rng
         key = (name, SHARE[hosts_count] if hosts_count > 1 else case.get("cores"))
         if key not in measurements:
             measured = folder / f"{name}-{len(measurements)}.json"
-            measuring.run([runs.LINAC, "plan", str(job), "--probe-only", str(measured), "--probe-seconds", str(PROBE_S)], env=runs.environment())
+            measuring.run([runs.LINAC, "plan", str(job), "--probe-only", str(measured), "--probe-seconds", str(PROBE_S), "--batch", str(MEASURED_TIMES * BATCH[name])], env=runs.environment())
             measurements[key] = measured
         measured = measurements[key]
         facts = json.loads(measured.read_text())
-        row = planned(measuring, job, measured, [], hosts_count, workers, 0, case.get("link", ""))
-        per_epoch = max(1, facts["steps"] // facts["epochs"])
+        other = ["--set", f"train.batch={case['batch'] * BATCH[name]}"] if "batch" in case else []
+        row = planned(measuring, job, measured, other, hosts_count, workers, 0, case.get("link", ""))
+        per_epoch = max(1, facts["steps"] // facts["epochs"] // case.get("batch", 1))
         epoch_s = per_epoch * row["step_s"]["middle"] + (facts["test_s"] or 0) + (facts["between_s"] or 0)
         epochs = max(2, min(200, round((SECONDS - row["start_s"]["middle"]) / epoch_s)))
-        settings = ["--set", f"train.epochs={epochs}"]
+        settings = ["--set", f"train.epochs={epochs}", *other]
         life_s = (SECONDS * 0.7) if case.get("preempted") else 0
         row = planned(measuring, job, measured, settings, hosts_count, workers, life_s / 3600, case.get("link", ""))
         lives = [rng.expovariate(1 / life_s) for _ in range(20)] if life_s else []
         out = folder / f"run-{name}-{abs(hash(case['what']))}-{rng.random()}"
         actual = train(place, job, out, settings, hosts_count, workers, lives)
     found = {"job": name, "case": case["what"], "epochs": epochs, "planned": row, "actual": actual}
-    for figure in ("seconds", "start_s", "step_s"):
-        if actual[figure]:
+    for figure in FIGURES:
+        if actual[figure] and row[figure]:
             found[figure] = {"off": actual[figure] / row[figure]["middle"] - 1, "inside": row[figure]["low"] <= actual[figure] <= row[figure]["high"]}
     print(f"{name:12} {case['what']:30} " + "  ".join(
         f"{figure} {row[figure]['middle']:.3g} ({row[figure]['low']:.3g} to {row[figure]['high']:.3g}) {actual[figure] or 0:.3g} {'' if found.get(figure, {}).get('inside') else 'OUT'}"
-        for figure in ("seconds", "start_s", "step_s")), flush=True)
+        for figure in FIGURES if row[figure]), flush=True)
     return found
 
 
@@ -258,22 +266,24 @@ def page(all_cases: list[dict], args: argparse.Namespace) -> str:
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True).stdout.strip()
     lines = ["# Planned and actual", "", f"`bench/plan.py --rounds {args.rounds} --seed {args.seed}`, commit {commit}, {os.cpu_count()} cores of {cpu}; {args.machine}.", "",
              "In brackets the interval between whose ends four of five should be.", "", "| figure | cases | inside | off, median | the most |", "|---|---|---|---|---|"]
-    for figure, word in (("seconds", "whole time"), ("start_s", "start to first step"), ("step_s", "a step")):
+    for figure, word in FIGURES.items():
         one = summary(all_cases, figure)
         lines.append(f"| {word} | {one['cases']} | {one['inside']} ({100 * one['inside'] / one['cases']:.0f} %) | {100 * one['median_off']:.1f} % | {100 * one['most_off']:.0f} % |")
-    lines += ["", "| job | where | planned, s | actual, s | start, planned | actual | a step, planned, ms | actual |", "|---|---|---|---|---|---|---|---|"]
+    lines += ["", "| job | where | planned, s | actual, s | start, planned | actual | a step, planned, ms | actual | jitter, planned, % | actual |", "|---|---|---|---|---|---|---|---|---|---|"]
     for case in all_cases:
         row, actual = case["planned"], case["actual"]
 
         def words(figure: str, unit: float) -> str:
             value = row[figure]
+            if value is None:
+                return "–"
             return f"{value['middle'] / unit:.3g} ({value['low'] / unit:.3g} to {value['high'] / unit:.3g})"
 
         def mark(figure: str, unit: float) -> str:
-            return "–" if not actual[figure] else f"{actual[figure] / unit:.3g}" + ("" if case[figure]["inside"] else " ✗")
+            return "–" if figure not in case else f"{actual[figure] / unit:.3g}" + ("" if case[figure]["inside"] else " ✗")
 
         lines.append(f"| {case['job']} | {case['case']} | {words('seconds', 1)} | {mark('seconds', 1)} | {words('start_s', 1)} | {mark('start_s', 1)} | "
-                     f"{words('step_s', 1e-3)} | {mark('step_s', 1e-3)} |")
+                     f"{words('step_s', 1e-3)} | {mark('step_s', 1e-3)} | {words('jitter', 0.01)} | {mark('jitter', 0.01)} |")
     return "\n".join(lines) + "\n"
 
 
@@ -298,7 +308,7 @@ def main() -> None:
                     if not case["what"].startswith(tuple(args.cases.split(","))):
                         continue
                     found.append(run_case(name, job, case, folder, rng, measurements))
-    for figure in ("seconds", "start_s", "step_s"):
+    for figure in FIGURES:
         print(figure, summary(found, figure))
     if args.out:
         args.out.write_text(page(found, args))

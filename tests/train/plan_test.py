@@ -58,13 +58,15 @@ def row(document: dict, name: str) -> dict:
 
 def measuring(folder: pathlib.Path, job: pathlib.Path) -> pathlib.Path:
     measured = folder / "measured.json"
-    plan(job, "--probe-only", measured, "--probe-seconds", 6)
+    plan(job, "--probe-only", measured, "--probe-seconds", 6, "--batch", "15,60")
     found = json.loads(measured.read_text())
     check(found["steps_seen"] >= 2 and found["wave_s"] > 0, "steps were measured")
     check(found["test_s"] > 0 and found["between_s"] > 0 and found["end_s"] > 0, "so were test, checkpoint and end")
     check(found["start_of_several_s"] > 0 and found["pair_s"] > 0 and found["pair_cpu_s"] > 0, "and two workers")
     check(0 <= found["taken"] <= 1, "and what other work took")
     check((found["steps"], found["epochs"], found["replicas_of_job"]) == (18, 3, 4), "and the job is told")
+    check((found["batch"], found["precision"], found["events"]) == (30, "fp32", 720), "with its batch and precision")
+    check([at["batch"] for at in found["at_batches"]] == [60] and found["at_batches"][0]["wave_s"] > 0, "and its steps at the furthest batch")
     return measured
 
 
@@ -88,8 +90,11 @@ def planning(folder: pathlib.Path, job: pathlib.Path, measured: pathlib.Path) ->
     of_meter = row(as_json(job, "--measured", metered, "--workers", "1"), "here, 1 worker")
     check(abs(of_meter["kwh"]["middle"] / (0.25 * of_meter["seconds"]["middle"] / 3600) - 1) < 0.05, "energy is the measured power times the hours")
     check(any("as it was measured: 250 W" in remark for remark in of_meter["remarks"]), "and says so")
-    other = plan(job, "--measured", measured, "--set", "train.batch=31", status=2)
+    alone = folder / "alone.json"
+    alone.write_text(json.dumps(facts | {"at_batches": []}))
+    other = plan(job, "--measured", alone, "--set", "train.batch=31", status=2)
     check("of another model, batch or data" in other, "a measurement of another job is refused")
+    plan(job, "--measured", measured, "--set", "train.fit.label_smoothing=0.1", status=2)
 
     book = folder / "book.yaml"
     book.write_text(BOOK)
@@ -134,13 +139,67 @@ def planning(folder: pathlib.Path, job: pathlib.Path, measured: pathlib.Path) ->
     check(job.read_text().count("\nplan:") == 1 and job.read_text().count("\nbudget:") == 1, "written twice, it has them once")
 
 
+def others(folder: pathlib.Path, job: pathlib.Path, measured: pathlib.Path) -> None:
+    """Other trainings beside the job's: batch, precision, replicas."""
+    facts = json.loads(measured.read_text())
+    two = facts | {"wave_s": 0.01, "fixed_s": 0, "scatter": 0.1, "at_batches": [{"batch": 60, "wave_s": 0.016, "fixed_s": 0, "step_cpu_s": 0.032, "memory_gib": 1}],
+                   "step_cpu_s": 0.02, "pair_s": None}
+    of_two = folder / "two.json"
+    of_two.write_text(json.dumps(two))
+    document = as_json(job, "--measured", of_two, "--batch", "15,30,45,60", "--workers", 1)
+    step = {one["batch"]: one["step_s"] for one in document["rows"]}
+    waves = step[30]["middle"] / 0.01
+    check(all(abs(step[batch]["middle"] / waves / wanted - 1) < 1e-6 for batch, wanted in ((15, 0.007), (30, 0.01), (45, 0.013), (60, 0.016))), "batches lie on the line of two")
+    width = {batch: one["high"] / one["low"] for batch, one in step.items()}
+    check(abs(width[30] - width[60]) < 1e-9 and width[60] < width[45] < width[15], "what was measured is the surest, what lies beyond the least sure")
+    check({one["batch"]: one["steps"] for one in document["rows"]} == {15: 36, 30: 18, 45: 12, 60: 9}, "each has the steps of its own epochs")
+    check(as_json(job, "--measured", of_two, "--set", "train.batch=45", "--workers", 1)["rows"][0]["step_s"] == step[45], "--set plans the same from the same measurement")
+    one_batch = folder / "one.json"
+    one_batch.write_text(json.dumps(two | {"at_batches": []}))
+    guess = as_json(job, "--measured", one_batch, "--batch", "30,60", "--workers", 1)
+    guessed = row(guess, "here, 1 worker, batch 60")
+    check(guessed["step_s"]["low"] <= step[60]["middle"] <= guessed["step_s"]["high"] and any("was not measured" in remark for remark in guessed["remarks"]), "one batch alone says how little it says")
+
+    document = as_json(job, "--measured", of_two, "--replicas", "4,8", "--set", "train.schedule.scale_with_replicas=linear", "--workers", 1)
+    eight = row(document, "here, 1 worker, 8 replicas")
+    check((eight["replicas"], eight["steps"]) == (8, 9) and eight["step_s"]["middle"] > 1.9 * row(document, "here, 1 worker")["step_s"]["middle"], "more replicas are fewer steps that take longer")
+    check(any("8 x 30 = 240 events (the job's: 120)" in remark and "8 times the setting" in remark for remark in eight["remarks"]), "the row says what is another training")
+    check("note: another training" in plan(job, "--measured", of_two, "--replicas", "8", "--workers", 1), "and so does the text")
+    few = as_json(job, "--measured", of_two, "--replicas", "4,64", "--workers", 1)
+    check(len(few["rows"]) == 1 and any("left out, 64 replicas" in remark for remark in few["remarks"]), "what has too few events is left out, and said so")
+    check("no job is left to plan" in plan(job, "--measured", of_two, "--replicas", "64", status=3), "or refused")
+
+    unknown = as_json(job, "--measured", of_two, "--precision", "fp32,bf16", "--workers", 1)
+    bf16 = row(unknown, "here, 1 worker, bf16")
+    check(bf16["precision"] == "bf16" and any("bf16 was not measured" in remark for remark in bf16["remarks"]), "a precision that nobody measured says so")
+    check(bf16["step_s"]["high"] / bf16["step_s"]["low"] > 3, "and is wide")
+    probed = as_json(job, "--precision", "fp32,bf16", "--probe-seconds", 2, "--workers", 1)
+    bf16 = row(probed, "here, 1 worker, bf16")
+    check(bf16["step_s"]["middle"] != row(probed, "here, 1 worker")["step_s"]["middle"] and not any("not measured" in remark for remark in bf16["remarks"]), "one that the host can has a training of its own")
+
+    text = job.read_text()
+    plan(job, "--measured", of_two, "--batch", "60", "--replicas", "2", "--precision", "bf16", "--workers", 1, "--write", job)
+    written = job.read_text()
+    check("replicas: 2, batch: 60," in written and "precision: bf16, epochs: 3" in written and "# why this job" in written, "--write changes train where it stands")
+    check('on: "here, 1 worker, batch 60, bf16, 2 replicas"' in written and "memory_gib: " in written and "jitter: [" in written, "and says what was planned")
+    job.write_text(text)
+    block = folder / "block.yaml"
+    before, train = re.sub(r"train: \{epochs.*\n", "", JOB), "train:\n  # of two\n  epochs: 3\n  batch: '30'  # events\n  fit:\n    loss: categorical_crossentropy\n    metrics: [accuracy]\n"
+    block.write_text(before + train)
+    plan(block, "--measured", of_two, "--batch", "60", "--replicas", "4", "--workers", 1, "--write", block)
+    check("  # of two\n  replicas: 4\n  epochs: 3\n  batch: 60  # events\n" in block.read_text(), "in a block, too")
+    for words, said in ((["--precision", "fp8"], "fp8"), (["--batch", "0"], "--batch"), (["--replicas", "-1"], "--replicas"), (["--batch", ",".join(map(str, range(1, 70)))], "64 are the most")):
+        check(said in plan(job, "--measured", of_two, *words, status=2), f"{words[0]} {words[1][:9]}: refused")
+
+
 def learning(folder: pathlib.Path, job: pathlib.Path, measured: pathlib.Path) -> None:
     job.write_text(JOB)
     plan(job, "--measured", measured, "--write", job)
     out = folder / "runs/one"
     linac("train", job, "--out", out)
     report = json.loads(linac("report", out, "--json"))
-    check([one["what"] for one in report["planned"]] == ["start", "a step", "the run"], "the report has planned beside actual")
+    check([one["what"] for one in report["planned"]] == ["start", "a step", "jitter", "the run"], "the report has planned beside actual")
+    check(report["planned"][2]["unit"] == "%" and report["actual"]["jitter"] > 0, "how far steps scatter, too")
     check("Planned and actual" in (out / "report/report.html").read_text(), "and so has its page")
     text = plan("calibration", folder / "runs", "--out", folder / "calibration")
     check("planned" in text and (folder / "calibration/calibration.png").exists(), "all runs together have a page")
@@ -169,13 +228,19 @@ def sites(folder: pathlib.Path, job: pathlib.Path, measured: pathlib.Path) -> No
     def with_plan(**settings: object) -> None:
         file.write_text(json.dumps({"near": {"kind": "local", "folder": str(folder / "launches"), "plan": settings}}))
 
+    with_plan(hosts=2, price=3, spot_price=1, spot_life_h=0.01, link="1gbit:1ms", watts=100, co2_g_per_kwh=50, queue_s=[10, 20, 40], memory_gib=0.01)
+    check("needs" in plan(job, "--measured", measured, "--on", "near", "--not-here", status=12, LINAC_SITES=str(file)), "a host without the memory is no place")
     with_plan(hosts=2, price=3, spot_price=1, spot_life_h=0.01, link="1gbit:1ms", watts=100, co2_g_per_kwh=50, queue_s=[10, 20, 40])
     document = as_json(job, "--measured", measured, "--on", "near", "--not-here", "--spot", LINAC_SITES=str(file))
     spot = row(document, "near, 2 hosts of 1 worker, spot")
     check(spot["preemptions"] > 0 and spot["checkpoint_minutes"] > 0, "spot hosts are taken away, and a checkpoint's interval is named")
+    check(spot["played"] and not row(document, "near, 1 worker")["played"], "they are what the launcher's policy comes to")
+    long = as_json(job, "--measured", measured, "--on", "near", "--not-here", "--spot", "--set", "train.epochs=3000000", "--deadline", "3000h", LINAC_SITES=str(file))
+    late = row(long, "near, 1 worker, spot")
+    check(late["preemptions"] > 100 and late["seconds"]["low"] > 0, "of many lives by means")
     check(abs(spot["queue_s"]["high"] / spot["queue_s"]["low"] - 4) < 0.01 and spot["co2_kg"]["middle"] > 0, "queue and carbon dioxide are the site's")
     for settings, words in (({"queue_s": [3, 2, 1]}, "plan.queue_s"), ({"hosts": 0}, "plan.hosts"), ({"price": -1}, "plan.price"), ({"link": "fast"}, "link"),
-                            ({"pric": 1}, "pric"), ({"machine": "none/such"}, "price book has no 'none/such'")):
+                            ({"pric": 1}, "pric"), ({"memory_gib": -1}, "plan.memory_gib"), ({"spot_gap_h": -1}, "plan.spot_gap_h"), ({"machine": "none/such"}, "price book has no 'none/such'")):
         with_plan(**settings)
         text = plan(job, "--measured", measured, "--on", "near", status=2, LINAC_SITES=str(file))
         check(words in text, f"{settings}: refused by its name")
@@ -220,6 +285,8 @@ def main() -> None:
         job.write_text(JOB)
         measured = measuring(folder, job)
         planning(folder, job, measured)
+        job.write_text(JOB)
+        others(folder, job, measured)
         learning(folder, job, measured)
         job.write_text(JOB)
         sites(folder, job, measured)

@@ -1,7 +1,9 @@
 #include "linac/base/plan/estimate.h"
 
 #include <algorithm>
+#include <boost/math/special_functions/erf.hpp>
 #include <cmath>
+#include <numbers>
 
 namespace linac::plan {
 
@@ -18,6 +20,10 @@ double Estimate::no_more_than(double limit) const {
   if (middle <= limit && (spread == 0 || middle == 0)) return 1;
   if (spread == 0 || limit <= 0) return 0;
   return 0.5 * std::erfc(-std::log(limit / middle) / (spread * std::sqrt(2.0)));
+}
+
+double Estimate::quantile(double likelihood) const {
+  return middle * std::exp(-std::numbers::sqrt2 * spread * boost::math::erfc_inv(2 * likelihood));
 }
 
 Estimate operator*(Estimate estimate, double factor) {

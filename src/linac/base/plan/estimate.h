@@ -23,6 +23,8 @@ struct Estimate {
   static Estimate of(const Interval& interval);
   /// How likely it is that the value is no more than `limit`.
   double no_more_than(double limit) const;
+  /// The value that is not exceeded with this likelihood, between 0 and 1.
+  double quantile(double likelihood) const;
 };
 
 Estimate operator*(Estimate estimate, double factor);

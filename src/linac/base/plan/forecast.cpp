@@ -21,10 +21,13 @@ constexpr double kCrowdingSpread = 0.08;
 // The model of the exchange against measured sums of two to eight hosts, which is further off the more there are
 // (docs/internals/scaling.md), and over links that nobody has described.
 constexpr double kExchangeSpread = 0.25, kUnknownLinkSpread = 0.8, kWithinHostSpread = 0.4;
+constexpr double kCheckpointMin_s = 0.05;  // that a checkpoint stops a training
+constexpr double kWorthWords = 0.01;
 // Beyond these the measurement says of itself that it is not what a training will be.
 constexpr double kGrows = 1.15, kTaken = 0.1;
 constexpr double kOtherHostStartSpread = 0.5, kMeetingSpread = 0.3;
-constexpr double kPreemptionSpread = 0.5;
+// Of the scatter itself, of the same training started anew; and of what comes from afar only once.
+constexpr double kJitterSpread = 0.5, kFirstSpread = 0.5, kFirstElsewhereSpread = 1;
 // Power of a busy machine against what a book says (CodeCarbon against meters: arXiv:2509.22092).
 constexpr double kPowerSpread = 0.2;
 
@@ -116,6 +119,7 @@ double compute_spread(const Measured& measured, const Place& place, const Load& 
                       std::vector<std::string>& remarks) {
   const double of_mean = measured.scatter / std::sqrt(static_cast<double>(measured.steps_seen));
   double spread = joined(joined(kStepSpread, of_mean), place.slower.spread);
+  spread = joined(spread, measured.doubt);
   if (measured.growth > kGrows) {
     spread = joined(spread, std::log(measured.growth));
     remarks.push_back(
@@ -173,6 +177,10 @@ void forecast_step(const Measured& measured, const Place& place, const Load& loa
   if (found.candidate.workers() > 1) forecast_exchange(measured, place, load, found);
   const Estimate parts[] = {found.compute, found.waiting, found.exchange};
   found.step = widened(sum(parts), experience.step);
+  if (measured.scatter > 0)
+    found.jitter = Estimate{
+        measured.scatter / std::sqrt(static_cast<double>(load.waves)),
+        joined(joined(kJitterSpread, measured.taken), 1 / std::sqrt(2 * static_cast<double>(measured.steps_seen)))};
 }
 
 // Workers of one host start on its cores: each beyond the two that were measured to meet takes its part of them.
@@ -184,8 +192,40 @@ double start_of(const Measured& measured, const Place& place, const Candidate& c
   return std::max(one_s, measured.start_of_several_s.value_or(one_s) + one_s * (a_core - measured_a_core));
 }
 
+// `work`: behind the start.
+void forecast_spot(const Place& place, const Estimate& work, double checkpoint_s, const Wishes& wishes, SpotBy by,
+                   Forecast& found) {
+  SpotRow row;
+  row.life_s = place.spot_life_h * 3600 / found.candidate.hosts;
+  row.gap_s = place.spot_gap_h > 0 ? place.spot_gap_h * 3600 : place.queue.middle;
+  row.queue = place.queue;
+  row.spot_price = place.spot_price.value_or(0);
+  row.on_demand_price = place.price.value_or(0);
+  row.deadline_s = wishes.deadline_s;
+  row.work_spread = work.spread;
+  row.job = {.work_s = work.middle, .recovery_s = found.start.middle};
+  if (place.price && wishes.deadline_s > 0) row.job.deadline_s = std::max(1.0, wishes.deadline_s - place.queue.middle);
+  row.job.checkpoint_s = young_interval_s(std::max(kCheckpointMin_s, checkpoint_s), row.life_s);
+  found.checkpoint_minutes = row.job.checkpoint_s / 60;
+  const SpotOutcome outcome = by == SpotBy::kMeans ? by_means(row) : carried_out(row);
+  found.spot = outcome;
+  found.preemptions = outcome.preemptions;
+  if (!outcome.ends) {
+    found.fits = false;
+    found.remarks.push_back("its spot hosts are taken away sooner than its work gets on: it never ends");
+    return;
+  }
+  const double lost_s = outcome.seconds.middle - found.seconds.middle;
+  found.preempted = {std::max(0.0, lost_s), outcome.seconds.spread};
+  found.seconds = outcome.seconds;
+  if (outcome.on_demand > kWorthWords)
+    found.remarks.push_back(
+        fmt::format("for {:.0f} % of its time on hosts that stay, as the deadline wants it (linac launch --then)",
+                    100 * outcome.on_demand));
+}
+
 void forecast_time(const Measured& measured, const Goal& goal, const Place& place, const Load& load,
-                   const Experience& experience, Forecast& found) {
+                   const Wishes& wishes, const Experience& experience, SpotBy by, Forecast& found) {
   const bool meet = found.candidate.workers() > 1;
   const double start_s = start_of(measured, place, found.candidate);
   const bool as_measured = !meet || (measured.start_of_several_s && found.candidate.hosts == 1);
@@ -205,28 +245,28 @@ void forecast_time(const Measured& measured, const Goal& goal, const Place& plac
   if (!measured.test_s && measured.tests)
     found.remarks.push_back("the test at an epoch's end took too long to be measured; a step's time is supposed");
   const Estimate steps = product(goal.steps, found.step);
-  const Estimate undisturbed[] = {found.start, steps, found.between};
-  double busy_s = sum(undisturbed).middle;
-  if (found.candidate.market == Market::kSpot && place.spot_life_h > 0) {
-    const double life_s = place.spot_life_h * 3600 / found.candidate.hosts;
-    const double interval_s = young_interval_s(std::max(0.05, measured.checkpoint_s), life_s);
-    found.checkpoint_minutes = interval_s / 60;
-    const double lost_s = found.start.middle + place.queue.middle + std::min(interval_s, busy_s) / 2;
-    found.preemptions = busy_s / std::max(life_s - lost_s, life_s / 100);
-    found.preempted = {found.preemptions * lost_s, joined(kPreemptionSpread, 1 / std::sqrt(1 + found.preemptions))};
-  } else if (found.candidate.market == Market::kSpot) {
-    found.remarks.push_back("how long its spot hosts live is not known: none is supposed to be taken away");
-  }
-  const Estimate all[] = {found.queue, found.start, steps, found.between, found.preempted};
+  if (measured.first_s > 0)
+    found.first = {place.slower.middle * measured.first_s, place.here ? kFirstSpread : kFirstElsewhereSpread};
+  const Estimate training[] = {steps, found.first, found.between};
+  const Estimate work = sum(training);
+  const Estimate all[] = {found.queue, found.start, work};
   found.seconds = widened(sum(all), experience.whole);
+  if (found.candidate.market != Market::kSpot) return;
+  const Estimate without_queue[] = {found.start, work};
+  const double spread = widened(sum(without_queue), experience.whole).spread;
+  if (place.spot_life_h > 0)
+    forecast_spot(place, {work.middle * experience.whole.bias, spread}, measured.checkpoint_s, wishes, by, found);
+  else
+    found.remarks.push_back("how long its spot hosts live is not known: none is supposed to be taken away");
 }
 
 void forecast_worth(const Place& place, const Wishes& wishes, Forecast& found) {
   const Candidate& candidate = found.candidate;
-  const double paid_s = found.seconds.middle - found.queue.middle;
+  const bool taken_away = found.spot && found.spot->ends;
+  const double paid_s = taken_away ? found.spot->paid_s : found.seconds.middle - found.queue.middle;
   const Estimate hours{paid_s / 3600 * candidate.hosts, found.seconds.spread};
   const auto& price = candidate.market == Market::kSpot ? place.spot_price : place.price;
-  if (price) found.money = hours * *price;
+  if (price) found.money = taken_away ? found.spot->money * candidate.hosts : hours * *price;
   if (place.watts) {
     found.kwh = product(hours * (*place.watts / 1000), {1, kPowerSpread});
     if (place.co2_g_per_kwh) found.co2_kg = *found.kwh * (*place.co2_g_per_kwh / 1000);
@@ -236,7 +276,8 @@ void forecast_worth(const Place& place, const Wishes& wishes, Forecast& found) {
     found.remarks.push_back(
         fmt::format("needs {:.1f} GiB on each host, which has {:.1f}", found.memory_gib, place.memory_gib));
   }
-  if (wishes.deadline_s > 0) found.on_time = found.seconds.no_more_than(wishes.deadline_s);
+  if (wishes.deadline_s > 0)
+    found.on_time = taken_away ? found.spot->on_time : found.seconds.no_more_than(wishes.deadline_s);
   constexpr double kFourOfFiveShare = 0.8;
   found.good = found.fits && found.on_time >= kFourOfFiveShare;
   if (wishes.budget > 0) {
@@ -245,90 +286,20 @@ void forecast_worth(const Place& place, const Wishes& wishes, Forecast& found) {
   }
 }
 
-// 1, 2, 4, ... and the most.
-std::vector<int> doubled(int most) {
-  std::vector<int> counts;
-  for (int count = 1; count < most; count *= 2) counts.push_back(count);
-  counts.push_back(most);
-  return counts;
-}
-
-double value_of(const Forecast& found, Order order) {
-  const auto known = [](const std::optional<Estimate>& value) {
-    return value ? value->middle : std::numeric_limits<double>::infinity();
-  };
-  switch (order) {
-    case Order::kMoney:
-      return known(found.money);
-    case Order::kEnergy:
-      return known(found.kwh);
-    case Order::kCarbon:
-      return known(found.co2_kg);
-    case Order::kTime:
-      break;
-  }
-  return found.seconds.middle;
-}
-
 }  // namespace
 
 Forecast forecast(const Measured& measured, const Goal& goal, const Place& place, const Candidate& candidate,
-                  const Wishes& wishes, const Experience& experience) {
+                  const Wishes& wishes, const Experience& experience, SpotBy by) {
   Forecast found;
   found.candidate = candidate;
+  found.steps = goal.steps.middle;
   found.remarks = place.remarks;
   const Load load = load_of(measured, measured.replicas_of_job, place, candidate);
   forecast_step(measured, place, load, experience, found);
-  forecast_time(measured, goal, place, load, experience, found);
+  forecast_time(measured, goal, place, load, wishes, experience, by, found);
   found.memory_gib = measured.memory_gib * candidate.workers_a_host;
   forecast_worth(place, wishes, found);
   return found;
-}
-
-std::vector<Candidate> candidates(const Measured& measured, const std::vector<Place>& places, bool spot,
-                                  const std::vector<int>& workers_a_host) {
-  std::vector<Candidate> all;
-  for (size_t place = 0; place < places.size(); ++place) {
-    const Place& there = places[place];
-    for (const int hosts : doubled(there.hosts_max)) {
-      for (const int workers : workers_a_host) {
-        if (hosts * workers > measured.replicas_of_job || (there.devices > 0 && workers > there.devices)) continue;
-        all.push_back({place, hosts, workers, Market::kOnDemand});
-        if (spot && there.spot_price) all.push_back({place, hosts, workers, Market::kSpot});
-      }
-    }
-  }
-  return all;
-}
-
-void rank(std::vector<Forecast>& forecasts, Order order) {
-  const auto group = [](const Forecast& found) { return found.good ? 0 : found.fits ? 1 : 2; };
-  std::stable_sort(forecasts.begin(), forecasts.end(), [&](const Forecast& a, const Forecast& b) {
-    if (group(a) != group(b)) return group(a) < group(b);
-    const double of_a = value_of(a, order), of_b = value_of(b, order);
-    return of_a != of_b ? of_a < of_b : a.seconds.middle < b.seconds.middle;
-  });
-}
-
-std::vector<bool> pareto(const std::vector<Forecast>& forecasts) {
-  const bool priced =
-      std::any_of(forecasts.begin(), forecasts.end(), [](const Forecast& f) { return f.money.has_value(); });
-  const Order worth = priced ? Order::kMoney : Order::kEnergy;
-  std::vector<size_t> by_time(forecasts.size());
-  for (size_t i = 0; i < by_time.size(); ++i) by_time[i] = i;
-  std::sort(by_time.begin(), by_time.end(), [&](size_t a, size_t b) {
-    const double seconds_a = forecasts[a].seconds.middle, seconds_b = forecasts[b].seconds.middle;
-    return seconds_a != seconds_b ? seconds_a < seconds_b
-                                  : value_of(forecasts[a], worth) < value_of(forecasts[b], worth);
-  });
-  std::vector<bool> front(forecasts.size(), false);
-  double least = std::numeric_limits<double>::infinity();
-  for (const size_t i : by_time) {
-    if (!forecasts[i].fits || value_of(forecasts[i], worth) >= least) continue;
-    least = value_of(forecasts[i], worth);
-    front[i] = true;
-  }
-  return front;
 }
 
 Experience::Part learn(const std::vector<Outcome>& outcomes) {

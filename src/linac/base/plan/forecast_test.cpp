@@ -181,6 +181,10 @@ TEST(Forecast, AMeasurementThatDoubtsItselfIsWide) {
   const Forecast longer = forecast(grows, whole(), place(), {}, {}, {});
   EXPECT_GT(longer.compute.spread, calm + 0.2);
   EXPECT_NE(longer.remarks.at(0).find("longer at the end"), std::string::npos);
+  Measured follows = measured();
+  follows.doubt = 0.5;
+  EXPECT_NEAR(of({}, place()).compute.spread, calm, 1e-12);
+  EXPECT_GT(forecast(follows, whole(), place(), {}, {}, {}).compute.spread, 0.5);
 }
 
 TEST(Forecast, MoneyEnergyAndCarbonFollowFromTheHours) {
@@ -208,6 +212,77 @@ TEST(Forecast, SpotHostsAreTakenAway) {
   EXPECT_GT(found.preempted.middle, found.preemptions * 2);
   rented.spot_life_h = 0;
   EXPECT_FALSE(of({.market = Market::kSpot}, rented).remarks.empty());
+}
+
+TEST(Forecast, SpotRowsThatMayBeFirstAreCarriedOut) {
+  Measured hours = measured();
+  hours.steps = 100000;  // 11 h of training on two cores
+  const Goal all{{100000, 0}, ""};
+  std::vector<Place> places(40, place());
+  for (size_t i = 0; i < places.size(); ++i) {
+    places[i].price = 3;
+    places[i].spot_price = 1 + 0.01 * static_cast<double>(i);
+    places[i].spot_life_h = 4;
+    places[i].spot_gap_h = 1;
+  }
+  const Wishes wishes{.deadline_s = 20 * 3600};
+  int carried = 0;
+  const auto of = [&](const Candidate& one, SpotBy by) {
+    return forecast(hours, all, places[one.place], one, wishes, {}, by);
+  };
+  std::vector<Forecast> found;
+  for (const Candidate& one : candidates(hours, places, true)) found.push_back(of(one, SpotBy::kMeans));
+  rank(found, Order::kMoney, [&](const Forecast& one) {
+    ++carried;
+    return of(one.candidate, SpotBy::kCarryingOut);
+  });
+  ASSERT_EQ(found.size(), 80u);
+  EXPECT_EQ(found[0].candidate.place, 0u);
+  EXPECT_TRUE(found[0].spot->played);
+  EXPECT_TRUE(found[0].good) << found[0].on_time;
+  EXPECT_LT(found[0].money->middle, 3 * 11.2);
+  EXPECT_LT(carried, 40) << "who cannot be first is not played";
+  EXPECT_GE(carried, 32);
+  // A host that lives longer costs less.
+  places[0].spot_life_h = 400;
+  const Candidate spot{.market = Market::kSpot};
+  EXPECT_LT(of(spot, SpotBy::kCarryingOut).money->middle, found[0].money->middle);
+  // Two hosts lose their work twice as often.
+  EXPECT_GT(of({.hosts = 2, .market = Market::kSpot}, SpotBy::kCarryingOut).preemptions, 0);
+  places[0].spot_life_h = 1e-6;
+  places[0].price = std::nullopt;
+  const Forecast never = of(spot, SpotBy::kCarryingOut);
+  EXPECT_FALSE(never.fits && never.good);
+}
+
+TEST(Forecast, JitterIsThatOfAStepOfAllItsWaves) {
+  EXPECT_FALSE(of({}, place()).jitter) << "nobody has told it";
+  Measured scatters = measured();
+  scatters.scatter = 0.2;
+  const auto jitter = [&](const Place& where) { return *forecast(scatters, whole(), where, {}, {}, {}).jitter; };
+  EXPECT_NEAR(jitter(place()).middle, 0.2 / 2, 1e-12) << "four waves";
+  EXPECT_NEAR(jitter(place(8)).middle, 0.2, 1e-12);
+  const double few = jitter(place()).spread;
+  scatters.steps_seen = 1000;
+  EXPECT_LT(jitter(place()).spread, few);
+  const double calm = jitter(place()).spread;
+  scatters.taken = 0.5;
+  EXPECT_GT(jitter(place()).spread, calm) << "other work was there";
+}
+
+TEST(Forecast, TheFirstStepsTakeTheirTimeOnce) {
+  Measured far = measured();
+  far.first_s = 7;
+  const auto seconds = [&](double steps) {
+    return forecast(far, {{steps, 0}, ""}, place(), {}, {}, {}).seconds.middle -
+           forecast(measured(), {{steps, 0}, ""}, place(), {}, {}, {}).seconds.middle;
+  };
+  EXPECT_NEAR(seconds(100), 7, 1e-9);
+  EXPECT_NEAR(seconds(10000), 7, 1e-6);
+  Place away = place();
+  away.here = false;
+  EXPECT_GT(forecast(far, whole(), away, {}, {}, {}).first.spread,
+            forecast(far, whole(), place(), {}, {}, {}).first.spread);
 }
 
 TEST(Forecast, DeadlineBudgetAndMemoryDecide) {
@@ -256,12 +331,15 @@ TEST(Forecast, TenThousandTakeNoTime) {
   talks.replicas_of_job = 1 << 20;
   talks.updates.assign(4, {.buckets = std::vector<Bucket>(3, {1e6, 0.001}), .beside_s = 0.01});
   std::vector<Place> places(2000, place(16));
-  for (Place& one : places) one.hosts_max = 16, one.price = 1;
-  const std::vector<Candidate> all = candidates(talks, places, false);
-  EXPECT_GE(all.size(), 10000u);
+  for (Place& one : places) one.hosts_max = 16, one.price = 1, one.spot_price = 0.3, one.spot_life_h = 0.05;
+  const std::vector<Candidate> all = candidates(talks, places, true);
+  EXPECT_GE(all.size(), 20000u);
+  const auto row = [&](const Candidate& one, SpotBy by) {
+    return forecast(talks, whole(), places[one.place], one, {.deadline_s = 36000}, {}, by);
+  };
   std::vector<Forecast> found;
-  for (const Candidate& one : all) found.push_back(forecast(talks, whole(), places[one.place], one, {}, {}));
-  rank(found, Order::kMoney);
+  for (const Candidate& one : all) found.push_back(row(one, SpotBy::kMeans));
+  rank(found, Order::kMoney, [&](const Forecast& one) { return row(one.candidate, SpotBy::kCarryingOut); });
   EXPECT_EQ(pareto(found).size(), all.size());
 }
 

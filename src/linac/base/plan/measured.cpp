@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <type_traits>
 
 #include "linac/base/base/error.h"
 #include "linac/base/base/json_depth.h"
@@ -13,9 +14,19 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr const char* kFormat = "linac measured 2";
+constexpr const char* kFormat = "linac measured 3";
 
 // Members by name, read and written by one list.
+template <class Visitor, class Value>
+requires std::is_same_v<std::remove_const_t<Value>, AtBatch>
+void members(Visitor&& visit, Value& value) {
+  visit("batch", value.batch);
+  visit("wave_s", value.wave_s);
+  visit("fixed_s", value.fixed_s);
+  visit("step_cpu_s", value.step_cpu_s);
+  visit("memory_gib", value.memory_gib);
+}
+
 class Reader {
  public:
   Reader(const Json& json, std::string where) : json_(json), where_(std::move(where)) {}
@@ -36,6 +47,14 @@ class Reader {
     double there = 0;
     (*this)(name, there);
     value = there;
+  }
+  void operator()(const char* name, std::vector<AtBatch>& batches) const {
+    for (const Json& one : json_.value(name, Json::array())) {
+      AtBatch& at = batches.emplace_back();
+      const Reader of_batch(one, where_ + ": " + name);
+      members(of_batch, at);
+      if (at.batch < 1 || at.wave_s <= 0) refuse(name, "has one without events or without time");
+    }
   }
   void operator()(const char* name, std::vector<Update>& updates) const {
     for (const Json& one : json_.value(name, Json::array())) {
@@ -82,6 +101,14 @@ class Writer {
   void operator()(const char* name, const std::optional<double>& value) {
     json[name] = value ? Json(*value) : Json(nullptr);
   }
+  void operator()(const char* name, const std::vector<AtBatch>& batches) {
+    json[name] = Json::array();
+    for (const AtBatch& at : batches) {
+      Writer of_batch;
+      members(of_batch, at);
+      json[name].push_back(std::move(of_batch.json));
+    }
+  }
   void operator()(const char* name, const std::vector<Update>& updates) {
     json[name] = Json::array();
     for (const Update& update : updates) {
@@ -95,9 +122,11 @@ class Writer {
 };
 
 template <class Visitor, class Value>
+requires std::is_same_v<std::remove_const_t<Value>, Measured>
 void members(Visitor&& visit, Value& value) {
   visit("job", value.job);
   visit("work", value.work);
+  visit("kin", value.kin);
   visit("host", value.host);
   visit("machine", value.machine);
   visit("when", value.when);
@@ -105,6 +134,9 @@ void members(Visitor&& visit, Value& value) {
   visit("cores", value.cores);
   visit("threads", value.threads);
   visit("replicas", value.replicas);
+  visit("precision", value.precision);
+  visit("batch", value.batch);
+  visit("events", value.events);
   visit("flop", value.flop);
   visit("start_s", value.start_s);
   visit("start_of_several_s", value.start_of_several_s);
@@ -113,6 +145,7 @@ void members(Visitor&& visit, Value& value) {
   visit("wave_s", value.wave_s);
   visit("fixed_s", value.fixed_s);
   visit("scatter", value.scatter);
+  visit("first_s", value.first_s);
   visit("growth", value.growth);
   visit("steps_seen", value.steps_seen);
   visit("step_cpu_s", value.step_cpu_s);
@@ -124,6 +157,7 @@ void members(Visitor&& visit, Value& value) {
   visit("memory_gib", value.memory_gib);
   visit("watts", value.watts);
   visit("updates", value.updates);
+  visit("at_batches", value.at_batches);
   visit("steps", value.steps);
   visit("epochs", value.epochs);
   visit("replicas_of_job", value.replicas_of_job);
@@ -154,8 +188,9 @@ Measured read_measured(const std::string& text, const std::string& where) {
   };
   need(measured.steps_seen > 0 && measured.wave_s > 0, "no step was measured");
   need(!measured.start_s.empty(), "no start was measured");
-  need(measured.cores > 0 && measured.threads > 0 && measured.replicas > 0 && measured.replicas_of_job > 0,
-       "cores, threads and replicas are from 1 on");
+  need(measured.cores > 0 && measured.threads > 0 && measured.replicas > 0 && measured.replicas_of_job > 0 &&
+           measured.batch > 0,
+       "cores, threads, replicas and batch are from 1 on");
   need(measured.steps > 0 && measured.epochs > 0, "the training has no step");
   return measured;
 }

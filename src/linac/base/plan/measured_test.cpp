@@ -20,6 +20,7 @@ Measured example() {
   measured.between_s = 0.2;
   measured.watts = 212.5;
   measured.updates = {{.buckets = {{1e6, 0.01}, {2e6, 0}}, .beside_s = 0.5}};
+  measured.at_batches = {{32, 0.2, 0.02, 0.4, 1.5}};
   measured.steps = 100;
   measured.epochs = 10;
   return measured;
@@ -31,6 +32,8 @@ TEST(Measured, ReadsWhatItWrites) {
   EXPECT_EQ(again.between_s, 0.2);
   EXPECT_FALSE(again.end_s);
   EXPECT_EQ(again.watts, 212.5);
+  ASSERT_EQ(again.at_batches.size(), 1u);
+  EXPECT_EQ(again.at_batches[0].memory_gib, 1.5);
   ASSERT_EQ(again.updates.size(), 1u);
   EXPECT_EQ(again.updates[0].buckets[1].bytes, 2e6);
   EXPECT_DOUBLE_EQ(again.step_s(), 0.13);
@@ -47,15 +50,18 @@ TEST(Measured, RefusesWhatIsNone) {
       {"", "no measurement"},
       {"[[[[[[[[[[[[[[[[[[[[", "no measurement"},
       {"{}", "no measurement"},
-      {with("linac measured 2", "linac measured 1"), "no measurement"},
+      {with("linac measured 3", "linac measured 2"), "no measurement"},
       {with("\"steps\": 100", "\"steps\": -1"), "'steps' is no number from 0 on"},
       {with("\"steps\": 100", "\"steps\": 0"), "the training has no step"},
       {with("\"steps\": 100", "\"steps\": \"many\""), "'steps' is of another kind"},
-      {with("\"cores\": 1.0", "\"cores\": 0"), "cores, threads and replicas"},
+      {with("\"cores\": 1.0", "\"cores\": 0"), "cores, threads, replicas and batch"},
       {with("0.12", "1e999"), "no measurement"},
       {with("0.12", "-0.12"), "'wave_s' is no number"},
       {with("0.12", "0"), "no step was measured"},
       {with("\"start_s\"", "\"begin_s\""), "'start_s' is missing"},
+      {with("\"memory_gib\": 1.5", "\"memory_gib\": -1.5"), "at_batches: 'memory_gib' is no number from 0 on"},
+      {with("\"batch\": 32", "\"batch\": 0"), "'at_batches' has one without events"},
+      {with("\"at_batches\": [", "\"at_batches\": [7,"), "at_batches: 'batch' is missing"},
       {with("212.5", "-212.5"), "'watts' is no number from 0 on"},
       {with("\"bytes\": 2000000.0", "\"bytes\": null"), "updates: 'bytes' is of another kind"}};
   for (const auto& [text, words] : wrong) {

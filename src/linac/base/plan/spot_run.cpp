@@ -15,11 +15,12 @@ constexpr double kRounding_s = 1e-6;
 // What is done of the work, where it runs and since when.
 class Progress {
  public:
-  explicit Progress(const SpotJob& job) : job_(job) {}
+  Progress(const SpotJob& job, double work_s) : job_(job), work_s_(work_s) {}
 
   SpotPlace place() const { return place_; }
-  double done_s() const { return done_s_; }
-  bool complete() const { return done_s_ >= job_.work_s - kRounding_s; }
+  /// As far as the policy knows of it.
+  double done_s() const { return std::min(done_s_, job_.work_s); }
+  bool complete() const { return done_s_ >= work_s_ - kRounding_s; }
 
   void move(SpotPlace place, double now_s) {
     if (place == place_) return;
@@ -30,7 +31,7 @@ class Progress {
   /// The next moment at which something changes by itself.
   double next_s(double now_s) const {
     if (place_ == SpotPlace::kNone) return kForever;
-    return now_s < ready_s_ ? ready_s_ : now_s + (job_.work_s - done_s_);
+    return now_s < ready_s_ ? ready_s_ : now_s + (work_s_ - done_s_);
   }
   void pass(double from_s, double to_s) {
     if (place_ != SpotPlace::kNone) done_s_ += std::max(0.0, to_s - std::max(from_s, ready_s_));
@@ -46,6 +47,7 @@ class Progress {
 
  private:
   const SpotJob& job_;
+  const double work_s_;
   SpotPlace place_ = SpotPlace::kNone;
   double done_s_ = 0, ready_s_ = 0, kept_s_ = 0;
 };
@@ -62,9 +64,9 @@ struct Modes {
 
 }  // namespace
 
-SpotRun carry_out(const SpotJob& job, SpotMarket market) {
+SpotRun carry_out(const SpotJob& job, SpotMarket market, double work_s) {
   SpotRun run;
-  Progress progress(job);
+  Progress progress(job, work_s);
   double now_s = 0;
   for (int changes = 0; !progress.complete();) {
     const Decision decision = decide(job, {now_s, progress.done_s(), progress.place(), market.there()});

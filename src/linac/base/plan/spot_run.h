@@ -1,6 +1,8 @@
 #pragma once
 // A job carried out over a spot market, by the policy of spot.h, and by somebody who knows what is to come. Pure.
 
+#include <utility>
+
 #include "linac/base/plan/spot.h"
 #include "linac/base/plan/spot_trace.h"
 
@@ -17,8 +19,12 @@ struct SpotRun {
   }
 };
 
-/// Gives up, with wall_s infinite, after kChangesMax changes of the market.
-SpotRun carry_out(const SpotJob& job, SpotMarket market);
+/// Gives up, with wall_s infinite, after kChangesMax changes of the market. `work_s`: what the work turns out to be,
+/// where the policy goes by job.work_s.
+SpotRun carry_out(const SpotJob& job, SpotMarket market, double work_s);
+inline SpotRun carry_out(const SpotJob& job, SpotMarket market) {
+  return carry_out(job, std::move(market), job.work_s);
+}
 inline constexpr int kChangesMax = 100000;
 
 /// The least that the job could cost by its deadline for who knows the whole trace, and so writes a checkpoint right

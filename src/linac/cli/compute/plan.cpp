@@ -10,11 +10,13 @@
 #include "linac/base/base/atomic_file.h"
 #include "linac/base/base/error.h"
 #include "linac/base/base/glob.h"
+#include "linac/base/plan/batch_law.h"
 #include "linac/cli/compute/job_file.h"
 #include "linac/cli/compute/plan_calibration.h"
 #include "linac/cli/compute/plan_places.h"
 #include "linac/cli/compute/plan_prices.h"
 #include "linac/cli/compute/plan_runs.h"
+#include "linac/cli/compute/plan_works.h"
 #include "linac/cli/compute/plan_write.h"
 #include "linac/cli/compute/probe.h"
 #include "linac/cli/compute/report_folder.h"
@@ -31,6 +33,7 @@ struct PlanOptions {
   std::string job, deadline, budget, currency, goal, measured, probe_only, prices, out, write, by = "money", machine;
   std::vector<std::string> overrides, runs;
   PlaceWishes places;
+  WorkWishes works;
   std::vector<int> workers;
   double probe_seconds = 40;
   size_t top = 12;
@@ -103,11 +106,14 @@ constexpr const char* kProbed = "a short training";
 // What a run does not tell, and what follows from the job, whose epochs may be others than those of the measured one.
 void complete(const PlanOptions& options, plan::Measured& measured, std::vector<std::string>& remarks) {
   try {
-    const JobOutline outline = outline_of(options.job, options.overrides, measured.replicas, measured.step_s());
+    std::vector<std::string> at_its_batch = options.overrides;
+    at_its_batch.push_back(fmt::format("train.batch={}", measured.batch));
+    const JobOutline outline = outline_of(options.job, at_its_batch, measured.replicas, measured.step_s());
     measured.updates = outline.updates;
     measured.flop = outline.flop;
     measured.steps = outline.steps;
     measured.epochs = outline.epochs;
+    measured.events = outline.events;
   } catch (const Error& error) {
     const job::Data data = whole_job(options.job, options.overrides).job.data;
     const bool here = std::none_of(data.train.begin(), data.train.end(), [](const std::string& file) {
@@ -127,15 +133,17 @@ plan::Measured measurement(const PlanOptions& options, const job::Job& job, cons
     measured =
         run ? measured_by_run(options.measured) : plan::read_measured(read_file(options.measured), options.measured);
     how = options.measured;
-    if (measured.work != work_digest(job))
+    const bool other_batch = measured.kin == kin_digest(job) && plan::has_batch_law(measured);
+    if (measured.work != work_digest(job) && !other_batch)
       throw user_error(
-          fmt::format("[plan] --measured {}: it is of another model, batch or data ('{}'); measure this job",
+          fmt::format("[plan] --measured {}: it is of another model, batch or data ('{}'); measure this job, or that "
+                      "one at two batches (--batch)",
                       options.measured, measured.job));
   } else if (before.measured && !options.anew) {
     measured = *before.measured;
     how = before.measured_in;
   } else {
-    measured = probe(options.job, options.overrides, options.probe_seconds);
+    measured = probe(options.job, options.overrides, options.probe_seconds, second_batch(job, options.works));
     how = kProbed;
   }
   if (!options.machine.empty()) measured.machine = options.machine;
@@ -150,7 +158,7 @@ plan::Goal goal_of(const PlanOptions& options, const plan::Measured& measured, c
                   .remark = fmt::format("all {} steps of the job, {} epochs", measured.steps, measured.epochs)};
   if (options.goal.empty()) return goal;
   const GoalWish wish = parse_goal(options.goal);
-  if (auto found = steps_to(wish, runs, measured.work)) return *found;
+  if (auto found = steps_to(wish, runs, measured)) return *found;
   remarks.push_back(
       fmt::format("how many steps '{}' takes is not known: no run of this job in {} has reached it; the "
                   "plan is for all steps of the job",
@@ -177,7 +185,7 @@ void run_plan(PlanOptions options) {
   const plan::Wishes wishes = wishes_of(options, book);
   const job::Job job = whole_job(options.job, options.overrides).job;
   const std::vector<FoundRun> runs = runs_in(options.runs);
-  const RunsBefore before = runs_before(runs, work_digest(job));
+  const RunsBefore before = runs_before(runs, &job);
   report::PlanReport report;
   report.currency = currency_of(options, book, report.remarks);
   std::string how;
@@ -189,23 +197,45 @@ void run_plan(PlanOptions options) {
   }
   report.title = "What '" + job.name + "' would take";
   report.wishes = wishes;
-  report.goal = goal_of(options, measured, runs, report.remarks);
+  const std::vector<PlannedWork> works = works_of(
+      options.works, {options.job, options.overrides, options.measured.empty() ? options.probe_seconds : 0, runs, book},
+      measured, report.remarks);
+  std::vector<plan::Goal> goals;
+  for (const PlannedWork& work : works) goals.push_back(goal_of(options, work.measured, runs, report.remarks));
+  report.goal = goals.front();
   report.experience = experience_of(before.planned);
   options.places.here = !options.not_here;
-  const std::vector<plan::Place> places = places_for(options.places, measured, book);
   if (options.workers.empty()) options.workers = job.workers > 1 ? std::vector{1, job.workers} : std::vector{1};
-  std::vector<plan::Experience> experiences;
-  for (const plan::Place& place : places) experiences.push_back(experience_of(before.planned, place.name));
+  std::vector<std::vector<plan::Place>> places;  // of each work
+  std::vector<plan::Candidate> all;
+  for (const PlannedWork& work : works) {
+    const auto& there = places.emplace_back(places_for(options.places, work.measured, book));
+    for (plan::Candidate one : plan::candidates(work.measured, there, options.spot, options.workers)) {
+      one.work = places.size() - 1;
+      all.push_back(one);
+    }
+  }
+  std::vector<plan::Experience> experiences;  // of each place, whatever the work
+  for (const plan::Place& place : places.front()) experiences.push_back(experience_of(before.planned, place.name));
+  const auto row = [&](const plan::Candidate& one, plan::SpotBy by) {
+    const PlannedWork& work = works[one.work];
+    plan::Forecast found = plan::forecast(work.measured, goals[one.work], places[one.work][one.place], one, wishes,
+                                          experiences[one.place], by);
+    found.remarks.insert(found.remarks.end(), work.remarks.begin(), work.remarks.end());
+    return found;
+  };
   std::vector<plan::Forecast> found;
-  for (const plan::Candidate& one : plan::candidates(measured, places, options.spot, options.workers))
-    found.push_back(plan::forecast(measured, report.goal, places[one.place], one, wishes, experiences[one.place]));
+  for (const plan::Candidate& one : all) found.push_back(row(one, plan::SpotBy::kMeans));
   const auto order =
       std::find_if(kOrders.begin(), kOrders.end(), [&](const auto& one) { return one.first == options.by; });
-  plan::rank(found, order->second);
+  plan::rank(found, order->second,
+             [&](const plan::Forecast& one) { return row(one.candidate, plan::SpotBy::kCarryingOut); });
   const std::vector<bool> front = plan::pareto(found);
   for (size_t i = 0; i < found.size(); ++i) {
-    const plan::Place& place = places[found[i].candidate.place];
-    report.rows.push_back({report::plan_name(place, found[i].candidate), found[i], front[i]});
+    const plan::Candidate& one = found[i].candidate;
+    const plan::Measured& of = works[one.work].measured;
+    report.rows.push_back({report::plan_name(places[one.work][one.place], one) + works[one.work].name, found[i],
+                           front[i], of.replicas_of_job, of.batch, of.precision});
   }
   report.facts = facts_of(options, measured, how);
   if (!options.out.empty()) write_report(options.out, report, "plan");
@@ -217,8 +247,9 @@ void run_plan(PlanOptions options) {
   }
   const bool any = !found.empty() && found.front().good;
   if (any && !options.write.empty()) {
-    write_plan(options.write, options.overrides, places[found.front().candidate.place], report.rows.front().name,
-               found.front(), wishes.budget, converted(options, book));
+    const plan::Candidate& best = found.front().candidate;
+    write_plan(options.write, options.overrides, places[best.work][best.place], report.rows.front().name, found.front(),
+               works[best.work].settings, wishes.budget, converted(options, book));
     if (!options.json) fmt::print("  written {}\n", options.write);
   }
   if (any) return;
@@ -243,6 +274,16 @@ void add_plan_verb(CLI::App& app) {
                    "workers a host (default: 1, which keeps all its cores or GPUs busy, and as many as the job says)")
       ->delimiter(',')
       ->check(CLI::Range(1, 4096));
+  verb->add_option("--precision", options->works.precisions,
+                   "other precisions of the job beside each other, e.g. fp32,bf16: each is measured for itself")
+      ->delimiter(',');
+  verb->add_option("--batch", options->works.batches,
+                   "other batches of a replica, e.g. 8,16,32: measured at the job's and the furthest of them")
+      ->delimiter(',')
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 40));
+  verb->add_option("--replicas", options->works.replicas, "other numbers of replicas, e.g. 4,8,16")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 1 << 20));
   verb->add_flag("--spot", options->spot, "also hosts that may be taken away, where a price is known");
   verb->add_option(
           "--region", options->places.regions,
@@ -250,6 +291,9 @@ void add_plan_verb(CLI::App& app) {
       ->delimiter(',');
   verb->add_option("--spot-life", options->places.spot_life_h,
                    "hours until a machine of the book that may be taken away is, on average")
+      ->check(CLI::PositiveNumber);
+  verb->add_option("--spot-gap", options->places.spot_gap_h,
+                   "hours until another one can be had, on average (default: at once)")
       ->check(CLI::PositiveNumber);
   verb->add_option("--date", options->places.date, "prices as they were then, e.g. 2021-03");
   verb->add_option("--deadline", options->deadline, "90m, 8h, 2d: what misses it more than once in five is not good");
@@ -279,7 +323,8 @@ void add_plan_verb(CLI::App& app) {
   verb->add_option("--out", options->out, "folder for the page, its pictures and the same as JSON");
   verb->add_option(
       "--write", options->write,
-      "puts the best into this job file: workers, and what is expected (plan), for `linac report` to compare");
+      "puts the best into this job file: workers, precision, batch and replicas where they are others, and what is "
+      "expected (plan), for `linac report` to compare");
   verb->add_flag("--json", options->json, "all of it as JSON");
   verb->add_option("--set", options->overrides, "settings of the job, e.g. train.epochs=30");
   verb->footer(

@@ -24,7 +24,7 @@ struct CalibrationOptions {
 
 void run_calibration(const CalibrationOptions& options) {
   storage::need_local_folder(options.out, "plan");
-  const std::vector<PlannedRun> runs = runs_before(runs_in(options.folders), "").planned;
+  const std::vector<PlannedRun> runs = runs_before(runs_in(options.folders), nullptr).planned;
   if (runs.empty())
     throw user_error(
         "[plan] no run in these folders was planned; `linac plan JOB.yaml --write JOB.yaml` plans one before it "

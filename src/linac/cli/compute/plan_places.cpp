@@ -2,13 +2,13 @@
 
 #include <fmt/format.h>
 #include <fnmatch.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
 
 #include "linac/base/base/cores.h"
 #include "linac/base/base/error.h"
+#include "linac/base/base/host.h"
 #include "linac/cli/compute/probe.h"
 #include "linac/control/sites/sites_file.h"
 
@@ -65,8 +65,7 @@ plan::Place here(const plan::Measured& measured, const plan::Book& book, const P
   place.machine = this_host();
   place.here = measured.host == place.machine;
   place.cores = core_time();
-  place.memory_gib =
-      static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGE_SIZE)) / (1 << 30);
+  place.memory_gib = host_memory_gib();
   if (!place.here) {
     place.slower = {1, kSameKindOfCoreSpread * 2};
     place.remarks.push_back(
@@ -100,6 +99,7 @@ plan::Place site_place(const sites::Site& site, const plan::Measured& measured, 
   if (worth.watts > 0) place.watts = worth.watts;
   if (worth.co2_g_per_kwh > 0) place.co2_g_per_kwh = worth.co2_g_per_kwh;
   place.spot_life_h = worth.spot_life_h;
+  place.spot_gap_h = worth.spot_gap_h;
   if (worth.slower > 0) place.slower = {worth.slower, kSameKindOfCoreSpread};
   if (!worth.link.empty()) place.link = plan::parse_link(worth.link), place.link_known = true;
   if (!worth.queue_s.empty()) {
@@ -128,18 +128,24 @@ plan::Place site_place(const sites::Site& site, const plan::Measured& measured, 
     if (worth.slower == 0) place.slower = {1, 2 * kSameKindOfCoreSpread};
     place.remarks.push_back("what its hosts are is not known: one like the measured is supposed; set plan.machine");
   }
+  if (worth.memory_gib > 0) place.memory_gib = worth.memory_gib;
   add_carbon(book, region, place);
   return place;
 }
 
 }  // namespace
 
+double peak_tflops(const plan::Machine& machine, const std::string& precision) {
+  return precision == "bf16" ? machine.bf16_tflops : machine.fp32_tflops;
+}
+
 plan::Estimate slower_on(const plan::Machine& machine, const plan::Measured& measured, const plan::Book& book) {
   if (machine.name == measured.machine) return {1, 0};
   const plan::Machine* there = measured.machine.empty() ? nullptr : book.machine(measured.machine);
   // A replica on so many cores of a processor, or on a GPU.
   const auto tflops = [&](const plan::Machine& one) {
-    return one.devices > 0 ? one.fp32_tflops : one.fp32_tflops * measured.threads / std::max(1, one.cores);
+    const double peak = peak_tflops(one, measured.precision);
+    return one.devices > 0 ? peak : peak * measured.threads / std::max(1, one.cores);
   };
   if (there != nullptr && tflops(*there) > 0 && tflops(machine) > 0)
     return {tflops(*there) / tflops(machine),
@@ -170,6 +176,7 @@ std::vector<plan::Place> places_for(const PlaceWishes& wishes, const plan::Measu
         place.name = region.empty() ? machine.name : machine.name + " " + region;
         place.hosts_max = wishes.hosts_max;
         place.spot_life_h = wishes.spot_life_h;
+        place.spot_gap_h = wishes.spot_gap_h;
         add_machine(machine, measured, book, place);
         add_price(book, machine.name, region, wishes, place);
         add_carbon(book, region, place);

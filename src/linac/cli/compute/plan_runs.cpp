@@ -6,11 +6,13 @@
 #include <cmath>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <regex>
 #include <variant>
 
 #include "linac/base/base/atomic_file.h"
 #include "linac/base/base/error.h"
+#include "linac/base/base/median.h"
 #include "linac/base/job/run_record.h"
 #include "linac/cli/compute/probe.h"
 
@@ -26,8 +28,8 @@ std::optional<FoundRun> run_in(const fs::path& folder) {
     return std::nullopt;
   try {
     job::Job job = job::parse_job(read_file(file), file.string(), {});
-    const std::string work = work_digest(job);
-    return FoundRun{folder, std::move(job), work};
+    const std::string work = work_digest(job), kin = kin_digest(job);
+    return FoundRun{folder, std::move(job), work, kin};
   } catch (const Error&) {
     return std::nullopt;
   }
@@ -79,6 +81,13 @@ std::optional<double> watts_of(const job::Job& job, const report::RunRecord& rec
   return joules / last->seconds;
 }
 
+// What its first epoch waited for data beyond a later one.
+double first_epoch_s(const report::RunRecord& record) {
+  std::vector<double> later;
+  for (size_t i = 1; i < record.inputs.size(); ++i) later.push_back(record.inputs[i].waited_s);
+  return later.empty() ? 0 : std::max(0.0, record.inputs.front().waited_s - median(std::move(later)));
+}
+
 plan::Measured measured_by(const FoundRun& run, const report::RunRecord& record) {
   const auto refuse = [&](const char* why) { return no_measurement(run.folder, why); };
   const auto summary = job::read_summary(read_file(run.folder / job::kSummaryFile), run.folder.string());
@@ -94,6 +103,9 @@ plan::Measured measured_by(const FoundRun& run, const report::RunRecord& record)
   plan::Measured found;
   found.job = run.job.name;
   found.work = run.work;
+  found.kin = run.kin;
+  found.precision = run.job.train.precision;
+  found.batch = run.job.train.batch;
   found.when = summary->updated;
   found.device = run.job.train.device;
   found.host = this_host().starts_with(account.host) ? this_host() : account.host;
@@ -104,7 +116,8 @@ plan::Measured measured_by(const FoundRun& run, const report::RunRecord& record)
   found.replicas = side_by_side;
   found.replicas_of_job = run.job.train.replicas;
   found.wave_s = seconds_in(job::Phase::kCompute) / steps / waves;
-  found.fixed_s = std::max(0.0, done.wall_s / steps - waves * found.wave_s);
+  found.first_s = first_epoch_s(record);
+  found.fixed_s = std::max(0.0, (done.wall_s - found.first_s) / steps - waves * found.wave_s);
   found.scatter = job::scatter(done);
   found.steps_seen = done.steps;
   found.step_cpu_s = step_cpu_s(account) / waves;
@@ -141,8 +154,10 @@ std::vector<FoundRun> runs_in(const std::vector<std::string>& folders) {
   return runs;
 }
 
-RunsBefore runs_before(const std::vector<FoundRun>& runs, const std::string& work) {
+RunsBefore runs_before(const std::vector<FoundRun>& runs, const job::Job* job) {
   RunsBefore before;
+  const std::string kin = job == nullptr ? "" : kin_digest(*job);
+  std::map<int64_t, std::pair<plan::Measured, std::string>> of_batch;  // the newest, with its folder
   for (const FoundRun& run : runs) {
     const auto record = record_of(run.folder);
     if (!record) continue;
@@ -154,17 +169,26 @@ RunsBefore runs_before(const std::vector<FoundRun>& runs, const std::string& wor
                                 .planned = run.job.plan,
                                 .actual = report::actual_of(*record)});
     }
-    if (work.empty() || run.work != work) continue;
+    if (job == nullptr || run.kin != kin) continue;
     try {
       plan::Measured measured = measured_by(run, *record);
-      const bool newer = !before.measured || measured.when > before.measured->when;
-      if (measured.host != this_host() || !newer) continue;
-      before.measured = std::move(measured);
-      before.measured_in = run.folder.string();
+      auto& newest = of_batch[measured.batch];
+      if (measured.host == this_host() && (newest.second.empty() || measured.when > newest.first.when))
+        newest = {std::move(measured), run.folder.string()};
     } catch (const Error&) {
       continue;
     }
   }
+  std::erase_if(of_batch, [](const auto& one) { return one.second.second.empty(); });
+  const auto own = job == nullptr ? of_batch.end() : of_batch.find(job->train.batch);
+  if (own == of_batch.end() && of_batch.size() < 2) return before;
+  const auto& [measured, folder] = own == of_batch.end() ? of_batch.begin()->second : own->second;
+  before.measured = measured;
+  before.measured_in = folder;
+  for (const auto& [batch, other] : of_batch)
+    if (batch != measured.batch)
+      before.measured->at_batches.push_back(
+          {batch, other.first.wave_s, other.first.fixed_s, other.first.step_cpu_s, other.first.memory_gib});
   return before;
 }
 
@@ -202,13 +226,14 @@ GoalWish parse_goal(const std::string& text) {
       fmt::format("[plan] --goal '{}': wanted is a measure of an epoch and its value, e.g. 'test auc >= 0.98'", text));
 }
 
-std::optional<plan::Goal> steps_to(const GoalWish& goal, const std::vector<FoundRun>& runs, const std::string& work) {
+std::optional<plan::Goal> steps_to(const GoalWish& goal, const std::vector<FoundRun>& runs,
+                                   const plan::Measured& measured) {
   // One system's runs of CosmoFlow took from -19 to +52 % of the middle one's epochs (MLPerf HPC).
   constexpr double kSpreadOfOne = 0.25;
   std::vector<double> logs;
   int missed = 0;
   for (const FoundRun& run : runs) {
-    if (run.work != work) continue;
+    if (run.work != measured.work || run.job.train.replicas != measured.replicas_of_job) continue;
     const auto steps = reached_after(goal, run.folder);
     if (steps) logs.push_back(std::log(*steps));
     missed += steps ? 0 : 1;

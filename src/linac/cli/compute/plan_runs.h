@@ -20,11 +20,11 @@ struct PlannedRun {
   report::RunActual actual;
 };
 
-/// The folder of a run, with its job and work_digest() of that.
+/// The folder of a run, with its job, and work_digest() and kin_digest() of that.
 struct FoundRun {
   std::filesystem::path folder;
   job::Job job;
-  std::string work;
+  std::string work, kin;
 };
 /// The runs below each of `folders` (one level down), or in it, or the trials of a study that it is, in the order of
 /// their names. What is no run is passed
@@ -37,8 +37,9 @@ struct RunsBefore {
   std::string measured_in;                 // its folder
 };
 
-/// A damaged run is passed over. `work`: of the job that is planned; empty: no measurement is looked for.
-RunsBefore runs_before(const std::vector<FoundRun>& runs, const std::string& work);
+/// A damaged run is passed over. `job`: that is planned; null: no measurement is looked for. Runs of the same work with
+/// other batches tell how its steps grow with the batch; two of them are a measurement, too (batch_law.h).
+RunsBefore runs_before(const std::vector<FoundRun>& runs, const job::Job* job);
 
 /// From a run's record. User error if it has no step, or its workers' times are not told.
 plan::Measured measured_by_run(const std::filesystem::path& folder);
@@ -55,7 +56,8 @@ struct GoalWish {
 };
 /// User error for anything else.
 GoalWish parse_goal(const std::string& text);
-/// From the curves of runs of the same work. Nothing where none reached it.
-std::optional<plan::Goal> steps_to(const GoalWish& goal, const std::vector<FoundRun>& runs, const std::string& work);
+/// From the curves of runs of the same work with as many replicas. Nothing where none reached it.
+std::optional<plan::Goal> steps_to(const GoalWish& goal, const std::vector<FoundRun>& runs,
+                                   const plan::Measured& measured);
 
 }  // namespace linac::cli

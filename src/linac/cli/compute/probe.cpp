@@ -16,6 +16,7 @@
 #include "linac/base/base/error.h"
 #include "linac/base/base/fnv1a.h"
 #include "linac/base/base/host.h"
+#include "linac/base/base/log.h"
 #include "linac/base/base/median.h"
 #include "linac/base/base/progress.h"
 #include "linac/base/base/signals.h"
@@ -42,7 +43,8 @@ constexpr int kGpusMost = 16;  // of a host
 constexpr double kShareOfShort = 0.4, kShortAtLeast_s = 20;
 constexpr int kShortEpochs = 4;
 constexpr double kShortEpoch_s = 0.25, kPair_s = 1.5;
-constexpr double kShareOfSteps = 0.7;  // of the time; the short epochs follow
+constexpr double kShareOfSteps = 0.7;        // of the time; the short epochs follow
+constexpr double kShareOfOtherBatch = 0.35;  // beside it
 
 double seconds_between(Clock::time_point from, Clock::time_point to) {
   return std::chrono::duration<double>(to - from).count();
@@ -75,6 +77,25 @@ double growth(std::span<const double> steps) {
   return first > 0 && last > 0 ? last / first : 1;
 }
 
+// The steps of the first epoch where several were seen, else the first quarter: what they took beyond as many of those
+// behind them, if that is much. Data that come from afar or caches that are empty do so.
+struct FirstSteps {
+  size_t count = 0;
+  double beyond_s = 0;
+};
+FirstSteps first_steps(const TimedTraining& training, std::span<const double> within) {
+  constexpr double kMuch = 1.2;
+  constexpr size_t kBehindMin = 4;
+  const int64_t epoch = training.steps().front().epoch;
+  const auto of_epoch = static_cast<size_t>(
+      std::ranges::count_if(training.steps(), [&](const auto& step) { return step.epoch == epoch; }));
+  const size_t count = of_epoch <= within.size() ? of_epoch - 1 : within.size() / 4;
+  if (count == 0 || within.size() < count + kBehindMin) return {};
+  const double first = mean(within.first(count)), later = mean(within.subspan(count));
+  if (first < kMuch * later) return {};
+  return {count, (first - later) * static_cast<double>(count)};
+}
+
 class Probe {
  public:
   Probe(std::string job, Strings overrides, double seconds)
@@ -85,11 +106,14 @@ class Probe {
     catch_stop_signals();  // so that the folder is removed
   }
 
-  plan::Measured measure() {
+  plan::Measured measure(int64_t other_batch) {
     const job::Job whole = whole_job(job_, overrides_).job;
     plan::Measured found;
     found.job = whole.name;
     found.work = work_digest(whole);
+    found.kin = kin_digest(whole);
+    found.precision = whole.train.precision;
+    found.batch = whole.train.batch;
     found.host = this_host();
     found.when = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
     found.device = whole.train.device;
@@ -99,13 +123,15 @@ class Probe {
         whole.train.device == "cpu" ? std::clamp(usable_cores() / whole.train.threads, 1, whole.train.replicas) : 1;
     found.replicas_of_job = whole.train.replicas;
     found.tests = whole.data.tests();
-    many_steps(found);
+    many_steps(found, "steps", kShareOfSteps * seconds_);
+    if (other_batch > 0) at_batch(other_batch, found);
     if (whole.train.replicas > 1) pair(found);
     const JobOutline outline = outline_of(job_, overrides_, found.replicas, found.step_s());
     found.updates = outline.updates;
     found.flop = outline.flop;
     found.steps = outline.steps;
     found.epochs = outline.epochs;
+    found.events = outline.events;
     short_epochs(found);
     bar_.finish("");
     return found;
@@ -147,7 +173,9 @@ class Probe {
     const job::WorkerAccount account = training.times().front();
     if (!account.steps || account.steps->steps == 0) throw environment_error(nothing_measured());
     const auto steps = static_cast<double>(account.steps->steps);
-    const double step_s = mean(within);
+    const FirstSteps first = first_steps(training, within);
+    found.first_s = first.beyond_s;
+    const double step_s = mean(std::span(within).subspan(first.count));
     found.wave_s = std::min(step_s, account.time_in(job::Phase::kCompute).wall_s / steps);
     found.fixed_s = step_s - found.wave_s;
     found.scatter = job::scatter(*account.steps);
@@ -197,10 +225,25 @@ class Probe {
     found.start_of_several_s = std::max(0.0, seconds_between(training.began(), seen.front().time) - *found.pair_s);
   }
 
-  void many_steps(plan::Measured& found) {
-    TimedTraining training = start("steps", 1, found.replicas,
-                                   {"train.epochs=1000000", "data.test=[]", "data.validation_split=0",
-                                    "checkpoint.every_epochs=0", "checkpoint.best_by=loss", "validate.every_epochs=0"});
+  // Its steps alone. Where there are too few events for such a batch nothing is known of it.
+  void at_batch(int64_t batch, plan::Measured& found) {
+    plan::Measured other = found;
+    other.memory_gib = 0;
+    const double until_s = seconds_between(began_, Clock::now()) + kShareOfOtherBatch * seconds_;
+    try {
+      many_steps(other, "batch", until_s, {fmt::format("train.batch={}", batch)});
+    } catch (const Error& error) {
+      if (error.code() == ErrorCode::kPreempted) throw;
+      log::warn(fmt::format("[plan] batch {} could not be measured: {}", batch, error.what()));
+      return;
+    }
+    found.at_batches.push_back({batch, other.wave_s, other.fixed_s, other.step_cpu_s, other.memory_gib});
+  }
+
+  void many_steps(plan::Measured& found, const char* name, double until_s, Strings more = {}) {
+    more.insert(more.end(), {"train.epochs=1000000", "data.test=[]", "data.validation_split=0",
+                             "checkpoint.every_epochs=0", "checkpoint.best_by=loss", "validate.every_epochs=0"});
+    TimedTraining training = start(name, 1, found.replicas, std::move(more));
     std::vector<int> gpus(found.device == "cpu" ? 0 : kGpusMost);  // those that are there answer
     std::iota(gpus.begin(), gpus.end(), 0);
     energy::EnergyMeter meter(energy::gpu_meter(), gpus, 0);
@@ -212,7 +255,7 @@ class Probe {
     follow(training, [&](double passed) {
       const size_t done = training.steps().size();
       read(passed);
-      return done > kStepsAtLeast && (passed > kShareOfSteps * seconds_ || done > kStepsEnough);
+      return done > kStepsAtLeast && (passed > until_s || done > kStepsEnough);
     });
     const energy::Use use = meter.use();
     if (use.has_processors && (use.has_gpus || gpus.empty()) && use.seconds > 0) found.watts = use.joules / use.seconds;
@@ -240,8 +283,9 @@ class Probe {
 
 }  // namespace
 
-plan::Measured probe(const std::string& job, const std::vector<std::string>& overrides, double seconds) {
-  return Probe(job, overrides, seconds).measure();
+plan::Measured probe(const std::string& job, const std::vector<std::string>& overrides, double seconds,
+                     int64_t other_batch) {
+  return Probe(job, overrides, seconds).measure(other_batch);
 }
 
 double step_cpu_s(const job::WorkerAccount& account) {
@@ -258,6 +302,12 @@ std::string work_digest(const job::Job& job) {
   work.train.seed = 0;
   work.train.optimizer.lr = 1;
   return fmt::format("{:016x}", fnv1a_64(job::to_yaml(work)));
+}
+
+std::string kin_digest(const job::Job& job) {
+  job::Job kin = job;
+  kin.train.batch = 1;
+  return work_digest(kin);
 }
 
 const std::string& this_host() {

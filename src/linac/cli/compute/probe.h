@@ -11,15 +11,18 @@ namespace linac::cli {
 
 /// Short trainings in a folder that goes away: one that makes steps; the start of two workers; and one of a few short
 /// epochs, for test and end. All together take about `seconds`; a step that takes longer is waited for. Shows
-/// its progress. Environment error with the training's own words if it fails; ends with Error of kPreempted at a
-/// signal.
-plan::Measured probe(const std::string& job, const std::vector<std::string>& overrides, double seconds);
+/// its progress. With another batch its steps as well (batch_law.h), for a part of the time more; 0: none.
+/// Environment error with the training's own words if it fails; ends with Error of kPreempted at a signal.
+plan::Measured probe(const std::string& job, const std::vector<std::string>& overrides, double seconds,
+                     int64_t other_batch = 0);
 
 /// CPU seconds of a step of the worker, all its threads; 0 if it does not tell.
 double step_cpu_s(const job::WorkerAccount& account);
 
 /// What a replica's step is made of: two jobs with the same digest take the same time a step on the same host.
 std::string work_digest(const job::Job& job);
+/// The same whatever its batch.
+std::string kin_digest(const job::Job& job);
 
 /// "gpu03, Intel(R) Xeon(R) ...".
 const std::string& this_host();

@@ -90,7 +90,9 @@ JobOutline outline_of(const std::string& file, const std::vector<std::string>& o
   double forward = 0;
   for (const graph::Graph* graph : open.loop.steps->graphs()) forward += graph::forward_flop(*graph);
   outline.flop = 3 * forward * static_cast<double>(outline.updates.size()) * static_cast<double>(whole.train.batch);
-  const int64_t per_epoch = train::steps_per_epoch(whole, open.loop.data->train_events());
+  const int64_t events = open.loop.data->train_events();
+  outline.events = std::max<int64_t>(0, events);
+  const int64_t per_epoch = train::steps_per_epoch(whole, events);
   outline.steps = per_epoch * whole.train.epochs;
   if (whole.train.max_steps > 0) outline.steps = std::min<int64_t>(outline.steps, whole.train.max_steps);
   outline.epochs = (outline.steps + per_epoch - 1) / per_epoch;

@@ -19,6 +19,7 @@ struct JobOutline {
   std::vector<plan::Update> updates;  // of a step of `replicas` replicas on one worker
   double flop = 0;                    // of a step of one replica, about: three times those of all passes forward
   int64_t steps = 0, epochs = 0;      // of the whole training, with its own number of replicas
+  int64_t events = 0;                 // of an epoch; 0: not known
 };
 /// Opens the job's training data.
 JobOutline outline_of(const std::string& file, const std::vector<std::string>& overrides, int replicas, double step_s);

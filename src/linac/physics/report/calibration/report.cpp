@@ -18,21 +18,30 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr const char* kWhats[] = {"start", "a step", "the run"};
+// Experience follows from the first three.
+constexpr const char* kWhats[] = {"start", "a step", "the run", "jitter", "energy", "carbon dioxide"};
 constexpr const char* kTitle = "Planned and actual";
 
-std::string sum_text(const CalibrationReport& report, const char* what, const plan::Experience::Part& part) {
+// `part`: what the next plans take from it; null where they take nothing.
+std::string sum_text(const CalibrationReport& report, const char* what, const plan::Experience::Part* part) {
   const CalibrationSum sum = sum_of(report, what);
   if (sum.count == 0) return fmt::format("{}: no run tells it", what);
-  return fmt::format(
-      "{}: {} of {} inside, off by {:.1f} % in the middle; from now on {:.3f} of the plan, interval {:.2f} times as "
-      "wide",
-      what, sum.inside, sum.count, 100 * sum.median_off, part.bias, part.widened);
+  const std::string text = fmt::format("{}: {} of {} inside, off by {:.1f} % in the middle", what, sum.inside,
+                                       sum.count, 100 * sum.median_off);
+  if (part == nullptr) return text;
+  return text +
+         fmt::format("; from now on {:.3f} of the plan, interval {:.2f} times as wide", part->bias, part->widened);
 }
 
 std::vector<std::string> sum_lines(const CalibrationReport& report) {
-  return {sum_text(report, kWhats[0], report.experience.start), sum_text(report, kWhats[1], report.experience.step),
-          sum_text(report, kWhats[2], report.experience.whole)};
+  const plan::Experience::Part* const parts[] = {&report.experience.start, &report.experience.step,
+                                                 &report.experience.whole};
+  std::vector<std::string> lines;
+  for (size_t i = 0; i < std::size(kWhats); ++i) {
+    const plan::Experience::Part* part = i < std::size(parts) ? parts[i] : nullptr;
+    if (part != nullptr || sum_of(report, kWhats[i]).count > 0) lines.push_back(sum_text(report, kWhats[i], part));
+  }
+  return lines;
 }
 
 }  // namespace
@@ -80,7 +89,7 @@ std::vector<NamedPicture> draw(const CalibrationReport& report) {
       if (figure.planned.middle <= 0 || figure.actual <= 0) continue;
       const auto kind =
           static_cast<size_t>(std::find(std::begin(kWhats), std::end(kWhats), figure.what) - std::begin(kWhats));
-      const double at = static_cast<double>(i + 1) + 0.2 * (static_cast<double>(kind) - 1);
+      const double at = static_cast<double>(i + 1) + 0.1 * (static_cast<double>(kind) - 2.5);
       const plot::Colour colour = plot::category_colour(kind);
       const auto point = [&](double value) { return plot::place(area, x, y, {at, value / figure.planned.middle}); };
       sheet.line(point(figure.planned.low), point(figure.planned.high), {.colour = colour, .width = 1});
@@ -90,7 +99,8 @@ std::vector<NamedPicture> draw(const CalibrationReport& report) {
   sheet.unclip();
   std::vector<plot::KeyEntry> key;
   for (size_t kind = 0; kind < std::size(kWhats); ++kind)
-    key.push_back({kWhats[kind], {.colour = plot::category_colour(kind), .width = 2}});
+    if (sum_of(report, kWhats[kind]).count > 0)
+      key.push_back({kWhats[kind], {.colour = plot::category_colour(kind), .width = 2}});
   plot::draw_key(sheet, area, plot::Corner::kTopRight, key);
   std::vector<NamedPicture> pictures;
   pictures.push_back({"calibration", "Actual over planned",

@@ -9,7 +9,8 @@ namespace {
 
 constexpr const char* kReading =
     "Behind each figure is an interval: four of five runs should be in between. <em>Start</em> is from the command to "
-    "the first step, <em>waiting for the slowest</em> what workers whose steps scatter lose to each other, "
+    "the first step, <em>jitter</em> how far steps scatter (standard deviation over the mean), <em>waiting for the "
+    "slowest</em> what workers whose steps scatter lose to each other, "
     "<em>exchange</em> what of the sums over workers computing does not hide. <em>Energy</em> is the power of busy "
     "hosts times their hours: a model, no measurement. ★: nothing that fits is both sooner and cheaper. ✗: does not "
     "fit, or misses deadline or budget more often than once in five.";
@@ -28,8 +29,9 @@ std::string row_of(const PlanRow& row, const plan::Rate& currency) {
                          element("span", "class=\"title\"", escape(name)) +
                              (remarks.empty() ? "" : element("small", "", escape(remarks)))) +
                      cell("time", duration_text(found.seconds)) + cell("start", duration_text(found.start)) +
-                     cell("a step", duration_text(found.step)) + cell("money", known_money(found.money, currency)) +
-                     cell("kWh", known(found.kwh, interval_text)) + cell("kg CO₂", known(found.co2_kg, interval_text)) +
+                     cell("a step", duration_text(found.step)) + cell("jitter", known(found.jitter, percent_text)) +
+                     cell("money", known_money(found.money, currency)) + cell("kWh", known(found.kwh, interval_text)) +
+                     cell("kg CO₂", known(found.co2_kg, interval_text)) +
                      cell("in time", fmt::format("{:.0f} %", 100 * found.on_time)));
 }
 
@@ -54,12 +56,13 @@ std::string headline(const PlanReport& report) {
 std::string to_html(const PlanReport& report, const std::vector<NamedPicture>& pictures) {
   std::string rows;
   for (const PlanRow& row : report.rows) rows += row_of(row, report.currency);
-  std::string body = headline(report) + remarks_part(report.remarks) + pictures_part("of the plan", pictures) +
-                     element("h2", "", "All places") +
-                     element("table", "class=\"figures\"",
-                             table_heads({"where", "time", "start", "a step", "money", "kWh", "kg CO₂", "in time"}) +
-                                 element("tbody", "", rows)) +
-                     element("p", "class=\"key\"", kReading) + facts_part(report.facts);
+  std::string body =
+      headline(report) + remarks_part(report.remarks) + pictures_part("of the plan", pictures) +
+      element("h2", "", "All places") +
+      element("table", "class=\"figures\"",
+              table_heads({"where", "time", "start", "a step", "jitter", "money", "kWh", "kg CO₂", "in time"}) +
+                  element("tbody", "", rows)) +
+      element("p", "class=\"key\"", kReading) + facts_part(report.facts);
   return whole_page(report.title, body);
 }
 

@@ -15,7 +15,7 @@ struct PlanPart {
   plot::Colour colour;
 };
 
-/// In the order in which they come. The parts of a step times `steps`; 1: of one step.
-std::vector<PlanPart> parts_of(const plan::Forecast& found, double steps);
+/// In the order in which they come.
+std::vector<PlanPart> parts_of(const plan::Forecast& found);
 
 }  // namespace linac::report

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 
 #include "linac/base/base/plural.h"
 #include "linac/physics/plot/axis.h"
@@ -43,7 +44,11 @@ NamedPicture bars_picture(const PlanReport& report) {
   const plot::Axis x = plot::axis_around(ends, plot::Scale::kLinear, unit.name), y{.low = 0, .high = 1};
   plot::draw_x_axis(figure, area, x);
   double key = kNames;
-  for (const PlanPart& part : parts_of(report.rows.front().forecast, report.goal.steps.middle)) {
+  const auto shown = std::span(report.rows).first(count);
+  for (size_t i = 0; i < parts_of(shown.front().forecast).size(); ++i) {
+    const PlanPart part = parts_of(shown.front().forecast)[i];
+    if (std::ranges::none_of(shown, [&](const PlanRow& row) { return parts_of(row.forecast)[i].seconds.middle > 0; }))
+      continue;
     figure.rectangle({key, 32, 9, 9}, part.colour);
     figure.text({key + 13, 37}, part.name, kSmall);
     key += 24 + figure.text_width(part.name, kSmall);
@@ -55,7 +60,7 @@ NamedPicture bars_picture(const PlanReport& report) {
         .size = 9, .colour = row.forecast.good ? plot::kInk : plot::kSoftInk, .align = plot::Align::kRight};
     figure.text({kNames - 8, middle}, figure.elided(row.name, kNames - 20, style), style);
     double begin_s = 0;
-    for (const PlanPart& part : parts_of(row.forecast, report.goal.steps.middle)) {
+    for (const PlanPart& part : parts_of(row.forecast)) {
       const double from = plot::place(area, x, y, {begin_s / unit.seconds, 0}).x;
       begin_s += part.seconds.middle;
       const double to = plot::place(area, x, y, {begin_s / unit.seconds, 0}).x;

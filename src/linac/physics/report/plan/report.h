@@ -17,6 +17,9 @@ struct PlanRow {
   std::string name;  // "farm, 4 hosts of 2 workers, spot"
   plan::Forecast forecast;
   bool front = false;  // none that fits is both sooner and cheaper
+  int replicas = 1;    // of the job that it is of
+  int64_t batch = 1;
+  std::string precision{};
 };
 
 struct PlanReport {
@@ -40,6 +43,8 @@ std::string money_text(const plan::Estimate& money, const plan::Rate& currency);
 std::string known_money(const std::optional<plan::Estimate>& money, const plan::Rate& currency);
 /// "4.2 (3.0 to 5.9)".
 std::string interval_text(const plan::Estimate& value);
+/// Of a part of one: "4.2 % (3.0 to 5.9)".
+std::string percent_text(const plan::Estimate& part);
 /// One of these, or kNotKnown.
 std::string known(const std::optional<plan::Estimate>& value, std::string (*text)(const plan::Estimate&));
 inline constexpr const char* kNotKnown = "–";
@@ -50,10 +55,10 @@ std::string to_html(const PlanReport& report, const std::vector<NamedPicture>& p
 
 /// Schema: {"title", "deadline_s", "budget_usd", "currency": {"code", "usd"}, "goal": {"steps": I, "remark"},
 /// "experience": {"start", "step", "whole": {"runs", "bias", "widened"}}, "rows": [{"name", "hosts", "workers_a_host",
-/// "market", "good", "fits", "front", "on_time", "seconds": I, "queue_s", "start_s", "step_s", "compute_s",
-/// "waiting_s", "exchange_s", "between_s", "preempted_s": I, "money_usd", "kwh", "co2_kg": null|I, "memory_gib",
-/// "preemptions", "checkpoint_minutes", "remarks"}], "facts", "remarks"}, I: {"low", "middle", "high"}, between which
-/// four values of five should be.
+/// "market", "replicas", "batch", "precision", "steps", "good", "fits", "front", "on_time", "seconds": I, "queue_s",
+/// "start_s", "step_s", "compute_s", "waiting_s", "exchange_s", "first_s", "between_s", "preempted_s": I, "jitter",
+/// "money_usd", "kwh", "co2_kg": null|I, "memory_gib", "played", "on_demand", "preemptions", "checkpoint_minutes",
+/// "remarks"}], "facts", "remarks"}, I: {"low", "middle", "high"}, between which four values of five should be.
 nlohmann::ordered_json to_json(const PlanReport& report);
 
 /// A table of at most `rows` rows for a terminal, and why the first one takes what it takes.

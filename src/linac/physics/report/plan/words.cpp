@@ -22,9 +22,9 @@ std::string between(const plan::Interval& interval, double unit) {
   return fmt::format("{} to {}", digits(interval.low / unit), digits(interval.high / unit));
 }
 
-std::string why(const PlanRow& row, double steps) {
+std::string why(const PlanRow& row) {
   TextRows rows;
-  for (const PlanPart& part : parts_of(row.forecast, steps)) {
+  for (const PlanPart& part : parts_of(row.forecast)) {
     if (part.seconds.middle > 0) rows.push_back({part.name, duration_text(part.seconds)});
   }
   return lined_up(rows, 4);
@@ -80,18 +80,24 @@ std::string interval_text(const plan::Estimate& value) {
   return fmt::format("{} ({})", digits(value.middle), between(value.interval(), 1));
 }
 
+std::string percent_text(const plan::Estimate& part) {
+  return fmt::format("{} % ({})", digits(100 * part.middle), between(part.interval(), 0.01));
+}
+
 std::string known(const std::optional<plan::Estimate>& value, std::string (*text)(const plan::Estimate&)) {
   return value ? text(*value) : kNotKnown;
 }
 
 std::string to_text(const PlanReport& report, size_t rows) {
   if (report.rows.empty()) return "  nowhere\n";
-  TextRows table{{"", "where", "time", "a step", "money", "kWh", "kg CO2", "GiB a host"}};
+  TextRows table{{"", "where", "time", "a step", "jitter", "money", "kWh", "kg CO2", "GiB a host"}};
   for (size_t i = 0; i < std::min(rows, report.rows.size()); ++i) {
-    const auto& [name, found, front] = report.rows[i];
-    table.push_back({fmt::format("{}{}", found.good ? " " : "x", front ? "*" : " "), name, duration_text(found.seconds),
-                     duration_text(found.step), known_money(found.money, report.currency),
-                     known(found.kwh, interval_text), known(found.co2_kg, interval_text),
+    const PlanRow& row = report.rows[i];
+    const plan::Forecast& found = row.forecast;
+    table.push_back({fmt::format("{}{}", found.good ? " " : "x", row.front ? "*" : " "), row.name,
+                     duration_text(found.seconds), duration_text(found.step), known(found.jitter, percent_text),
+                     known_money(found.money, report.currency), known(found.kwh, interval_text),
+                     known(found.co2_kg, interval_text),
                      found.memory_gib > 0 ? fmt::format("{:.1f}", found.memory_gib) : kNotKnown});
   }
   std::string text = lined_up(without_empty_columns(std::move(table)), 2);
@@ -101,7 +107,7 @@ std::string to_text(const PlanReport& report, size_t rows) {
   if (std::any_of(report.rows.begin(), report.rows.end(), [](const PlanRow& row) { return !row.forecast.good; }))
     text += " x: does not fit, or misses deadline or budget too often.";
   const PlanRow& first = report.rows.front();
-  text += fmt::format("\n\n  {}: where the time goes\n{}", first.name, why(first, report.goal.steps.middle));
+  text += fmt::format("\n\n  {}: where the time goes\n{}", first.name, why(first));
   if (report.wishes.deadline_s > 0)
     text += fmt::format("  in time with a likelihood of {:.0f} %\n", 100 * first.forecast.on_time);
   if (first.forecast.preemptions > 0) {

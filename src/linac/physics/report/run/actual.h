@@ -15,6 +15,7 @@ namespace linac::report {
 struct RunActual {
   std::optional<double> start_s;      // of the first start, to its first step
   std::optional<double> step_s;       // mean over the last start's steps and its workers, without tests and checkpoints
+  std::optional<double> jitter;       // standard deviation of these steps over their mean, likewise
   std::optional<double> hours;        // of all starts, if it has come to its end
   std::optional<double> kwh, co2_kg;  // likewise
 };
@@ -23,8 +24,8 @@ RunActual actual_of(const RunRecord& record);
 job::RunEnergy energy_of(const RunRecord& record);
 
 struct PlannedBeside {
-  std::string what;  // "start", "a step", "the run", "energy", "carbon dioxide"
-  std::string unit;  // "s", "h", "kWh", "kg"
+  std::string what;  // "start", "a step", "jitter", "the run", "energy", "carbon dioxide"
+  std::string unit;  // "s", "%", "h", "kWh", "kg"
   plan::Interval planned;
   double actual = 0;
   bool inside() const { return planned.low <= actual && actual <= planned.high; }

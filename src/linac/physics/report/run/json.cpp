@@ -176,6 +176,7 @@ Json to_json(const RunReport& report) {
           {"actual",
            {{"start_s", known(report.actual.start_s)},
             {"step_s", known(report.actual.step_s)},
+            {"jitter", known(report.actual.jitter)},
             {"hours", known(report.actual.hours)},
             {"kwh", known(report.actual.kwh)},
             {"co2_kg", known(report.actual.co2_kg)}}},

@@ -146,7 +146,7 @@ std::string to_html(const RunReport& report, const std::vector<NamedPicture>& pi
 /// "communication": {"sent_bytes_per_step_and_worker", "hidden_fraction"}, "input": null|{"first_epoch_s",
 /// "opened_s", "later_epochs_s", "first_to_later"}, "energy": {"kwh", "model_kwh", "idle_kwh", "co2_kg", "machines",
 /// "methods"}, "cost": null|{"eur", "not_computing_eur",
-/// "per_epoch_eur", "per_1000_events_eur"}, "actual": {"start_s", "step_s", "hours", "kwh",
+/// "per_epoch_eur", "per_1000_events_eur"}, "actual": {"start_s", "step_s", "jitter", "hours", "kwh",
 /// "co2_kg"}, "planned": [{"what", "unit",
 /// "low", "middle", "high", "actual", "inside"}], "facts", "remarks"}. Times in unix seconds; what is not known is
 /// null.
