@@ -226,10 +226,12 @@ class Plan(TypedDict, total=False):
     on: str
     start_s: float | list[float]
     step_s: float | list[float]
+    jitter: float | list[float]
     hours: float | list[float]
     money: float | list[float]
     kwh: float | list[float]
     co2_kg: float | list[float]
+    memory_gib: float
 
 
 class Train(TypedDict, total=False):
