@@ -18,19 +18,20 @@ if TYPE_CHECKING:
     from linac import runs
     from linac._fit import fit, train
     from linac._job import Job
+    from linac._loader import loader
     from linac._run import Run
     from linac._study import Study
     from linac._tune import TrialPruned, tune
     from linac._verbs import Report, check, evaluate, export, generate, plan, predict, simulate, validate
 
 __all__ = [
-    "Job", "LinacError", "Report", "Run", "Study", "TrialPruned", "check", "evaluate", "export", "fit", "generate", "plan", "predict", "program",
+    "Job", "LinacError", "Report", "Run", "Study", "TrialPruned", "check", "evaluate", "export", "fit", "generate", "loader", "plan", "predict", "program",
     "runs", "simulate", "train", "tune", "validate",
 ]  # fmt: skip
 __version__: str
 
 _PLACES = {"fit": "_fit", "train": "_fit", "Run": "_run", "Job": "_job"}
-_PLACES |= {"tune": "_tune", "TrialPruned": "_tune", "Study": "_study"}
+_PLACES |= {"loader": "_loader", "tune": "_tune", "TrialPruned": "_tune", "Study": "_study"}
 _PLACES |= dict.fromkeys("Report check evaluate export generate plan predict simulate validate".split(), "_verbs")
 
 

@@ -2,17 +2,16 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <numbers>
-#include <sstream>
 
 #include "linac/base/base/bytes.h"
 #include "linac/base/base/error.h"
 #include "linac/base/base/plural.h"
+#include "linac/cli/compute/batch_columns.h"
 #include "linac/cli/compute/data_of_job.h"
 #include "linac/cli/compute/data_verbs.h"
 #include "linac/cli/compute/verbs.h"
@@ -173,23 +172,6 @@ void run_info(const DataOptions& options) {
   print_contents(files, options.json);
 }
 
-// "GRU_input:801x19", "HLF_input:14", "energy".
-data::ColumnRequest column_of(const std::string& text) {
-  const size_t colon = text.rfind(':');
-  data::ColumnRequest column{.column = text.substr(0, colon), .shape = {}, .offset = {}, .factor = {}};
-  std::istringstream shape(colon == std::string::npos ? "" : text.substr(colon + 1));
-  for (std::string extent; std::getline(shape, extent, 'x');) {
-    int64_t value = 0;
-    const auto [end, failure] = std::from_chars(extent.data(), extent.data() + extent.size(), value);
-    if (failure != std::errc() || end != extent.data() + extent.size() || value < 1) {
-      throw user_error(fmt::format(
-          "[scaling] --column {}: wanted is NAME, NAME:FEATURES or NAME:ROWSxFEATURES, e.g. particles:801x19", text));
-    }
-    column.shape.push_back(value);
-  }
-  return column;
-}
-
 // What the columns are called and how lists are named, where one of those asked for is not as the file has it.
 std::shared_ptr<const data::EventTable> open_columns(const ScalingOptions& options,
                                                      const std::vector<data::ColumnRequest>& columns) {
@@ -212,7 +194,7 @@ std::shared_ptr<const data::EventTable> open_columns(const ScalingOptions& optio
 void run_scaling(const ScalingOptions& options) {
   std::vector<data::ColumnRequest> columns;
   for (const std::string& text : options.columns) {
-    const data::ColumnRequest column = column_of(text);
+    const data::ColumnRequest column = column_of(text, "scaling");
     if (std::ranges::find(columns, column.column, &data::ColumnRequest::column) != columns.end())
       throw user_error(fmt::format("[scaling] --column {}: {} is named twice; say it once", text, column.column));
     columns.push_back(column);
@@ -279,6 +261,7 @@ void add_data_verb(CLI::App& app) {
   add_data_copy(*verb);
   add_data_verify(*verb);
   add_data_stats(*verb);
+  add_data_batches(*verb);
 }
 
 }  // namespace linac::cli

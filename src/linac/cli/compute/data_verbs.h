@@ -13,6 +13,8 @@ void add_data_convert(CLI::App& data);
 void add_data_split(CLI::App& data);
 /// `linac data copy`.
 void add_data_copy(CLI::App& data);
+/// `linac data batches`.
+void add_data_batches(CLI::App& data);
 /// `linac data stats`.
 void add_data_stats(CLI::App& data);
 /// `linac data verify`.
