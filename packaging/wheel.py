@@ -32,6 +32,10 @@ Provides-Extra: keras
 Requires-Dist: keras>=3; extra == "keras"
 Provides-Extra: awkward
 Requires-Dist: awkward>=2.6; extra == "awkward"
+Provides-Extra: torch
+Requires-Dist: torch==2.11.*; extra == "torch"
+Provides-Extra: lightning
+Requires-Dist: lightning>=2; extra == "lightning"
 Provides-Extra: showers
 Requires-Dist: h5py; extra == "showers"
 """

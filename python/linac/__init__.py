@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from linac._program import LinacError, program
 
 if TYPE_CHECKING:
-    from linac import runs
+    from linac import models, runs
     from linac._fit import fit, train
     from linac._job import Job
     from linac._loader import loader
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from linac._verbs import Report, check, evaluate, export, generate, plan, predict, simulate, validate
 
 __all__ = [
-    "Job", "LinacError", "Report", "Run", "Study", "TrialPruned", "check", "evaluate", "export", "fit", "generate", "loader", "plan", "predict", "program",
-    "runs", "simulate", "train", "tune", "validate",
+    "Job", "LinacError", "Report", "Run", "Study", "TrialPruned", "check", "evaluate", "export", "fit", "generate", "loader", "models", "plan",
+    "predict", "program", "runs", "simulate", "train", "tune", "validate",
 ]  # fmt: skip
 __version__: str
 
@@ -40,7 +40,7 @@ def __getattr__(name: str) -> object:
         from linac._program import version
 
         return version()
-    if name in ("runs", "keras"):
+    if name in ("runs", "keras", "models"):
         return importlib.import_module(f"linac.{name}")
     if name in _PLACES:
         return getattr(importlib.import_module(f"linac.{_PLACES[name]}"), name)

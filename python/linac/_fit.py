@@ -1,5 +1,6 @@
 """fit(): a model and events in memory become a job, and that a run."""
 
+import copy
 import json
 import math
 import os
@@ -10,8 +11,9 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from linac import _callbacks, _columns, _model
+from linac import _callbacks, _columns, _model, _showers, _torch, _words, models
 from linac._columns import Column, refused
+from linac._model import are_files
 from linac._run import FOLDER, Run, start
 
 _REPLICAS = 4
@@ -22,6 +24,9 @@ def fit(
     x: Any,
     y: Any = None,
     *,
+    loss: Any = None,
+    optimizer: Any = None,
+    metrics: "Iterable[str]" = (),
     epochs: int = 1,
     batch_size: int = 32,
     replicas: "int | None" = None,
@@ -39,12 +44,16 @@ def fit(
 ) -> Run:
     """Trains `model` on events in memory or in files, in a process of its own, and returns when that has begun.
 
-    model: a Keras 3 model, of which weights, and if it is compiled optimizer, losses and metrics are taken; or the path or address of a model
-        file. The model itself stays as it is; the trained one is `run.model`.
+    model: one of linac.models; a Keras 3 model, of which weights, and if it is compiled optimizer, losses and metrics are taken; a torch.nn.Module, which is exported
+        by torch.export with the first events as examples; or the path or address of a model file. The model itself stays as it is; the trained
+        one is `run.model`.
     x: an array [events, ...] for a model of one input; for several a dict by their names, or a list in their order. A table (a pandas or polars
         DataFrame, PyArrow's Table, a dict of columns) gives each input the column of its name, or joins all its columns to the only input. Lists of
-        several lengths come as awkward arrays, and are not padded here. Or paths and addresses of files of events, with `y` the names of columns.
+        several lengths come as awkward arrays, and are not padded here. Showers are a dict as linac.simulate() returns it, without y. Or paths and addresses of files of events, with `y` the names of columns.
     y: likewise for the outputs: [events] class numbers or texts, [events, values].
+    loss, optimizer: texts of docs/reference/settings.md (train.fit.loss, train.optimizer.name), or an instance of torch.nn's or torch.optim's, of
+        which all is taken that the program computes alike, and what it does not is refused. metrics: texts, as train.fit.metrics has them. They
+        go before what a Keras model was compiled with.
     batch_size: events of an update, of all replicas together. replicas: into how many parts it is cut, each of which a worker computes; part of the
         mathematics where the model normalizes batches. Without: 4, or fewer where batch_size does not divide by that.
     workers: processes, at most as many as replicas; never changes the result.
@@ -70,20 +79,30 @@ def fit(
         train["fit"] = {"class_weight": _class_weights(class_weight)}
     name = name or str(getattr(model, "name", None) or "fit")
     with _folder_for(folder, name) as place:
-        saved = _model.file_of(model, place.part)
-        data = _data(place.part, saved, x, y, sample_weight, validation_data)
-        if validation_split:
-            data["validation_split"] = validation_split
-        job: dict[str, Any] = {"name": name, "model": {"kind": saved.kind, "file": saved.file}, "data": data, "train": train, "workers": workers}
-        for key, value in {**_callbacks.settings_of(callbacks), **(settings or {})}.items():
+        saved = _model.file_of(model, place.part, x)
+        own = isinstance(model, models.Model)
+        if own and model.is_of_showers and not are_files(x):
+            data = _showers.data(place.part, _only_showers(x, y, sample_weight), validation_data, validation_split)
+        else:
+            data = _data(place.part, saved, x, y, sample_weight, validation_data)
+            if validation_split:
+                data["validation_split"] = validation_split
+        section = {"kind": saved.kind, **(model.settings if own else {"file": saved.file})}
+        job: dict[str, Any] = {"name": name, "model": section, "data": data | (model.data if own else {}), "train": train, "workers": workers}
+        words = _words.settings_of(model, y, loss, optimizer, metrics)
+        for key, value in {**words, **_callbacks.settings_of(callbacks), **(settings or {})}.items():
             put(job, key, value)
         write_job(place.part / "job.yaml", job)
+        module = copy.deepcopy(model) if _torch.is_module(model) else None
         place.claim()
-    return start(place.folder, place.folder / FOLDER / "job.yaml")
+    path = place.folder / FOLDER / "job.yaml"
+    run = start(place.folder, path)
+    run._module = module
+    return run
 
 
 def train(
-    job: Any, *, folder: "str | os.PathLike[str] | None" = None, workers: "int | None" = None, settings: "Mapping[str, Any] | None" = None
+    job: Any, *, folder: "str | os.PathLike[str] | None" = None, workers: "int | None" = None, settings: "Mapping[str, Any] | None" = None,
 ) -> Run:  # fmt: skip
     """Trains a job, the path of its file or the same as a mapping, as fit() does. Relative paths in a mapping are those of the working folder."""
     name = pathlib.Path(os.fspath(job)).stem if isinstance(job, (str, os.PathLike)) else str(job.get("name", "run"))
@@ -100,6 +119,12 @@ def train(
         write_job(place.part / "job.yaml", job)
         place.claim()
     return start(place.folder, place.folder / FOLDER / "job.yaml", words)
+
+
+def _only_showers(x: Any, y: Any, sample_weight: Any) -> Any:
+    if y is not None or sample_weight is not None:
+        raise refused("fit", "showers have their energy and angle beside them, and neither y nor sample_weight", "give one dict of arrays")
+    return x
 
 
 def _class_weights(weights: "Mapping[int, float]") -> list[float]:
@@ -201,13 +226,6 @@ def _new_folder(name: str) -> pathlib.Path:
     raise refused("fit", f"{runs} has a thousand runs of this second", "name a folder", 4)
 
 
-def are_files(value: Any) -> bool:
-    """Paths or addresses, in place of events."""
-    if isinstance(value, (list, tuple)):
-        return bool(value) and all(isinstance(one, (str, os.PathLike)) for one in value)
-    return isinstance(value, (str, os.PathLike))
-
-
 def files(value: Any) -> list[str]:
     return [_model.local(one) for one in (value if isinstance(value, (list, tuple)) else [value])]
 
@@ -217,9 +235,7 @@ def _data(folder: pathlib.Path, model: _model.ModelFile, x: Any, y: Any, sample_
     given = _parts_of_validation(validation)
     if are_files(x):
         return _data_of_files(model, x, y, sample_weight, given)
-    train = Events(model, x, y, sample_weight)
-    _columns.write(folder / "train.arrow", train.columns)
-    data = {"train": ["train.arrow"], **train.settings}
+    train = test = Events(model, x, y, sample_weight)
     if given is not None:
         if sample_weight is not None and given[2] is None:  # each counts as one, as in Keras
             import numpy as np
@@ -228,6 +244,13 @@ def _data(folder: pathlib.Path, model: _model.ModelFile, x: Any, y: Any, sample_
         test = Events(model, *given)
         if test.settings != train.settings:
             raise refused("fit", "validation_data has other columns than the training", "give both in the same form")
+    if model.kind == "torchscript":
+        _torch.add_shapes(train.inputs, train.columns, test.columns)
+    if model.export is not None:
+        model.export(train.inputs, train.columns)
+    data = {"train": ["train.arrow"], **train.settings}
+    _columns.write(folder / "train.arrow", train.columns)
+    if given is not None:
         _columns.write(folder / "test.arrow", test.columns)
         data["test"] = ["test.arrow"]
     return data

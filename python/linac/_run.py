@@ -33,6 +33,7 @@ class Run:
     """The run in `folder`, whoever began it: linac.fit(), `linac train`, another kernel."""
 
     def __init__(self, folder: "str | os.PathLike[str]") -> None:
+        self._module: Any = None  # of PyTorch, as it was handed to fit()
         self.folder = pathlib.Path(os.path.abspath(folder))
         if not (self.folder / "run.json").exists() and not (self.folder / FOLDER / "start.json").exists():
             raise LinacError(f"[run] {self.folder}: there is no run; name the folder of one, or see linac.runs.all()", 2)
@@ -115,14 +116,21 @@ class Run:
             if self.status == "succeeded" and (self.folder / "models" / name).exists():
                 return self.folder / "models" / name
         (self.folder / FOLDER).mkdir(exist_ok=True)
+        if (self.folder / FOLDER / "model.pt2").exists():
+            raise LinacError(f"[run] {self.folder}: a module of PyTorch is written at the end of the training; run.wait(), or run.resume()", 2)
         path = self.folder / FOLDER / "last.keras"
         call("export", f"{self.folder}@last", "--out", path)
         return path
 
     @property
     def model(self) -> Any:
-        """The Keras model with its new weights, compiled as the training left it."""
+        """The Keras model with its new weights, compiled as the training left it; or the module of PyTorch with them, a copy of the one that was
+        handed to fit(). Another kernel, which has no such module, gets the exported program as one, with the same names of weights."""
         path = self.model_file
+        if path.suffix == ".pt2":
+            from linac import _torch
+
+            return _torch.trained(self._module, path)
         if path.suffix != ".keras":
             raise LinacError(f"[run] {path} is no model of Keras; open it where it is from", 2)
         import keras
@@ -217,6 +225,10 @@ class Run:
                 return file.read()
         except OSError:
             return ""
+
+    def _named(self) -> str:
+        """As the program's verbs call it, its files being here: one that is not at its end by its newest checkpoint."""
+        return str(self.folder) if self.status == "succeeded" else f"{self.folder}@last"
 
     def _start(self) -> dict[str, Any]:
         return _object(self._read(FOLDER, "start.json"))

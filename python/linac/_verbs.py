@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from linac import _columns, _fit, _model
+from linac import _columns, _fit, _model, _showers, models
 from linac._program import LinacError, call, call_with_status
 from linac._run import FOLDER, Run
 
@@ -58,9 +58,9 @@ def _scratch() -> Iterator[pathlib.Path]:
 def _given(folder: pathlib.Path, model: Any, x: Any, y: Any = None, sample_weight: Any = None) -> _Given:
     known: list[dict[str, Any]] = []
     if isinstance(model, Run):
-        saved = _model_of_run(model)
-        named = f"{model.folder}@last" if model.status != "succeeded" else str(model.folder)
-        known = _read_job(model).get("data", {}).get("inputs", [])
+        named = model._named()
+        known = [{key: value for key, value in one.items() if key != "shape"} for one in _read_job(model).get("data", {}).get("inputs", [])]
+        saved = _model_of_run(model, [one["name"] for one in known])
     elif isinstance(model, (str, os.PathLike)) and not os.fspath(model).endswith(".keras"):
         saved, named = _model.ModelFile("", "", [], [], []), _model.local(model)
         if os.path.isdir(named.partition("@")[0]):
@@ -68,7 +68,7 @@ def _given(folder: pathlib.Path, model: Any, x: Any, y: Any = None, sample_weigh
     else:
         saved = _model.file_of(model, folder)
         named = str(folder / saved.file)
-    if _fit.are_files(x):
+    if _model.are_files(x):
         return _Given(["--model", named, "--data", *_fit.files(x)], None)
     events = _fit.Events(saved, x, y, sample_weight)
     _columns.write(folder / "events.arrow", events.columns)
@@ -90,10 +90,10 @@ def _read_job(run: Run) -> dict[str, Any]:
         return {}
 
 
-def _model_of_run(run: Run) -> _model.ModelFile:
-    """As it predicts: without the inputs that only a loss reads."""
-    path = run.model_file
-    return _model.file_of(path, run.folder) if path.suffix == ".keras" else _model.ModelFile("", "", [], [], [])
+def _model_of_run(run: Run, names: "list[str] | None" = None) -> _model.ModelFile:
+    """As it predicts: without the inputs that only a loss reads. `names`: of its inputs, where its model does not tell them."""
+    path = run.model_file if (_read_job(run).get("model") or {}).get("kind") != "torchscript" else None
+    return _model.file_of(path, run.folder) if path is not None and path.suffix == ".keras" else _model.ModelFile("", "", names or [], [], [])
 
 
 def predict(model: Any, x: Any, *, batch_size: "int | None" = None, threads: "int | None" = None) -> "Array | dict[str, Array]":
@@ -163,7 +163,7 @@ def export(model: Any, path: "str | os.PathLike[str]") -> pathlib.Path:
     """The trained network for other programs, by the ending of `path`: .onnx or .keras."""
     with _scratch() as folder:
         if isinstance(model, Run):
-            source = [str(model.folder) if model.status == "succeeded" else f"{model.folder}@last"]
+            source = [model._named()]
         elif _model.is_keras(model):
             source = ["--model", str(folder / _model.file_of(model, folder).file)]
         else:
@@ -179,9 +179,8 @@ def generate(
 ) -> "dict[str, Array]":  # fmt: skip
     """Showers of a trained generator (a Run, RUN@best, a .keras or .chain file): ECAL [events, x, y, z] in GeV, energy [events] in GeV, theta [events]
     in rad, .... Energies and angles are uniform in (low, high), or those of the file `like`. The same seed gives the same showers."""
-    named = str(model.folder) if isinstance(model, Run) else _model.local(model)
-    words = ["--model", named, *_range("--energy", energy), *_range("--theta", theta), *(["--extrapolate"] if extrapolate else [])]
-    return _showers("generate", words, events, seed, like)
+    words = ["--model", _generator(model), *_range("--energy", energy), *_range("--theta", theta), *(["--extrapolate"] if extrapolate else [])]
+    return _made("generate", words, events, seed, like)
 
 
 def simulate(
@@ -192,36 +191,46 @@ def simulate(
     words = [*_range("--energy", energy), *_range("--theta", theta)]
     words += [] if geometry is None else ["--geometry", _model.local(geometry)]
     words += [] if threads is None else ["--threads", str(threads)]
-    return _showers("simulate", words, events, seed, like)
+    return _made("simulate", words, events, seed, like)
 
 
 def _range(option: str, limits: "tuple[float, float] | None") -> list[str]:
     return [] if limits is None else [option, f"{limits[0]!r}:{limits[1]!r}"]
 
 
-def _showers(verb: str, words: list[str], events: "int | None", seed: int, like: "str | os.PathLike[str] | None") -> "dict[str, Array]":
-    try:
-        import h5py
-    except ImportError as error:
-        raise _columns.refused("linac", f"showers are read by h5py, which cannot be imported ({error})", "pip install h5py", 4) from error
+def _made(verb: str, words: list[str], events: "int | None", seed: int, like: "str | os.PathLike[str] | None") -> "dict[str, Array]":
+    _showers.h5py()
     words = words + ([] if events is None else ["--events", str(events)]) + ([] if like is None else ["--like", _model.local(like)])
     with _scratch() as folder:
         call(verb, *words, "--seed", seed, "--out", folder / "showers.h5")
-        with h5py.File(folder / "showers.h5") as file:
-            return {name: values[()] for name, values in file.items() if isinstance(values, h5py.Dataset)}
+        return _showers.read(folder / "showers.h5")
+
+
+def _generator(model: Any) -> str:
+    if isinstance(model, models.Model):
+        return model.file
+    return model._named() if isinstance(model, Run) else _model.local(model)
 
 
 def validate(
     reference: Any, sample: Any, *, out: "str | os.PathLike[str]", gate: "str | os.PathLike[str] | None" = None, train: Any = None, classifiers: bool = True
 ) -> Report:  # fmt: skip
-    """Showers compared with Monte Carlo (docs/guide/physics/validation.md); files, or of the sample a Run. out: the folder for the page. With a
+    """Showers compared with Monte Carlo (docs/guide/physics/validation.md); files, or dicts of arrays; of the sample also a Run. out: the folder for the page. With a
     `gate`, report["passed"] is its verdict: True, False, or None where there are too few showers to judge."""
-    named = str(sample.folder) if isinstance(sample, Run) else _model.local(sample)
-    words = ["--reference", *_fit.files(reference), "--sample", named, *_page(out)]
-    words += [] if gate is None else ["--gate", _model.local(gate)]
-    words += [] if train is None else ["--train", *_fit.files(train)]
-    words += [] if classifiers else ["--no-classifiers"]
-    text, status = call_with_status(("validate", *words, "--json"), (_GATE_FAILED, _GATE_CANNOT_JUDGE))
+    with _scratch() as folder:
+
+        def given(name: str, showers: Any) -> list[str]:
+            if not _columns.is_table(showers):
+                return _fit.files(showers)
+            _showers.write(folder / name, _showers.arrays_of(showers))
+            return [str(folder / name)]
+
+        own = isinstance(sample, (Run, models.Model))
+        words = ["--reference", *given("reference.h5", reference), "--sample", *([_generator(sample)] if own else given("sample.h5", sample)), *_page(out)]
+        words += [] if gate is None else ["--gate", _model.local(gate)]
+        words += [] if train is None else ["--train", *given("train.h5", train)]
+        words += [] if classifiers else ["--no-classifiers"]
+        text, status = call_with_status(("validate", *words, "--json"), (_GATE_FAILED, _GATE_CANNOT_JUDGE))
     made = _report(text, out)
     if gate is not None:
         made["passed"] = {0: True, _GATE_FAILED: False, _GATE_CANNOT_JUDGE: None}[status]

@@ -4,6 +4,7 @@ import pathlib
 import re
 
 import numpy as np
+import pytest
 from conftest import small_events, small_model
 
 import linac
@@ -24,6 +25,17 @@ def test_start_page(tmp_path):
     assert (tmp_path / "curves.svg").exists() and (tmp_path / "jets.onnx").exists()
     assert names["p"].shape == (5_000, 2) and names["trained"].count_params() == names["model"].count_params()
     assert len(linac.Run("first").history) == 8 and names["scores"].scores["accuracy"] > 0.9
+
+
+def test_guide_page():
+    x, y = small_events(400)
+    names = {"linac": linac, "x": np.tile(x, 4), "y": y}
+    of_torch, of_showers = blocks("docs/guide/python.md")
+    exec(compile(of_showers, "python.md", "exec"), names)
+    assert names["report"].page.exists() and names["new"]["ECAL"].shape[0] == 100
+    pytest.importorskip("torch")
+    exec(compile(of_torch, "python.md", "exec"), names)
+    assert type(names["trained"]) is type(names["net"]) and "accuracy" in names["run"].history
 
 
 def test_readme(tmp_path):

@@ -18,6 +18,7 @@ from lib.checks import check
 from lib.runs import ROOT, environment, output
 
 PYTHON_TESTS = ROOT / "python/tests"
+TORCH = ROOT / "build/bench-peers"
 
 
 class Environment:
@@ -28,7 +29,8 @@ class Environment:
         self.python = folder / "bin/python"
         self.site, = folder.glob("lib/python3*/site-packages")
         if peers:
-            (self.site / "peers.pth").write_text(sysconfig.get_path("purelib"))
+            torch = TORCH.glob("lib/python3*/site-packages")  # behind the others, whose versions count
+            (self.site / "peers.pth").write_text("\n".join([sysconfig.get_path("purelib"), *map(str, torch)]))
         self.files = self.all_files(folder)
         self.folder = folder
 
@@ -56,6 +58,9 @@ def tests_of_the_package(folder: pathlib.Path) -> None:
     words = [there.python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-W", "ignore", "--basetemp", folder / "tests", PYTHON_TESTS, *sys.argv[1:]]
     done = subprocess.run([*map(str, words)], env=variables, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     print(done.stdout[-20000:])
+    for package, what in (("torch", "modules of PyTorch"), ("lightning", "Lightning's logger")):
+        if subprocess.run([str(there.python), "-c", f"import {package}"], env=variables, cwd=folder, stderr=subprocess.DEVNULL).returncode != 0:
+            skips.skipped(what, f"{package} is not installed", f"bench/peers/setup.sh build/bench-peers {package}")
     check(done.returncode == 0, "the tests of the package pass")
     there.removed()
     output(ROOT / "packaging/job_types.py", "--check")
