@@ -23,15 +23,17 @@ if TYPE_CHECKING:
     from linac._study import Study
     from linac._tune import TrialPruned, tune
     from linac._verbs import Report, check, evaluate, export, generate, plan, predict, simulate, validate
+    from linac._views import show
 
 __all__ = [
     "Job", "LinacError", "Report", "Run", "Study", "TrialPruned", "check", "evaluate", "export", "fit", "generate", "loader", "models", "plan",
-    "predict", "program", "runs", "simulate", "train", "tune", "validate",
+    "predict", "program", "runs", "show", "simulate", "train", "tune", "validate",
 ]  # fmt: skip
 __version__: str
 
 _PLACES = {"fit": "_fit", "train": "_fit", "Run": "_run", "Job": "_job"}
 _PLACES |= {"loader": "_loader", "tune": "_tune", "TrialPruned": "_tune", "Study": "_study"}
+_PLACES["show"] = "_views"
 _PLACES |= dict.fromkeys("Report check evaluate export generate plan predict simulate validate".split(), "_verbs")
 
 

@@ -13,7 +13,8 @@ from collections.abc import Mapping, Sequence
 from typing import IO, TYPE_CHECKING, Any
 
 from linac import runs
-from linac._curves import Curves, Point
+from linac._axes import Point
+from linac._curves import Curves
 from linac._program import LinacError, call, command, environment, failure
 
 if TYPE_CHECKING:
@@ -215,7 +216,7 @@ class Run:
         words = f"<p><b>{escape(self.folder.name)}</b>: {escape(self.status)}, {len(self._epochs())} epochs, {escape(str(self.folder))}</p>"
         if error is not None:
             words += f"<pre>{escape(str(error))}</pre>"
-        return words + self.curves()._repr_svg_()
+        return words + self.curves()._repr_html_()
 
     # --- Its files ---
 

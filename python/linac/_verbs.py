@@ -31,15 +31,9 @@ class Report(dict[str, Any]):
         return {score["name"]: score["value"] for score in self["models"][0]["scores"] if score["part"] is None}
 
     def _repr_html_(self) -> str:
-        from html import escape
+        from linac._views import report
 
-        rows = ""
-        for score in self["models"][0]["scores"] if self.get("models") else []:
-            if score["part"] is None:
-                error = "" if score["error"] is None else f" ± {score['error']:.2g}"
-                rows += f"<tr><td>{escape(score['name'])}</td><td>{score['value']}{error}</td></tr>"
-        where = f"<p>{escape(str(self.page))}</p>" if self.page else ""
-        return where + (f"<table>{rows}</table>" if rows else f"<pre>{escape(json.dumps(self, indent=1)[:4000])}</pre>")
+        return report.html(self, self.page)
 
 
 class _Given(NamedTuple):
