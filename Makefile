@@ -5,12 +5,13 @@ JOBS   ?= $(shell nproc)
 DEMO_OUT ?= runs/demo
 DEMO_ARGS ?=
 
-.PHONY: help demo test test-long build install dist deb image wheel configure deps bench format sanitize fuzz clean
+.PHONY: help demo test test-long docs build install dist deb image wheel configure deps bench format sanitize fuzz clean
 
 help:
 	@echo "make demo     train a generator of showers with 2 workers, lose one on the way, compare the bits, and judge the showers"
 	@echo "make test     build and run the tests: every feature, in minutes"
 	@echo "make test-long  the soaks, faults and zoos of models that take longer"
+	@echo "make docs     the pages as a site with a search, the verbs, routes, functions and executed notebooks: build/docs/html/index.html"
 	@echo "make build    build/linac"
 	@echo "make install  the program and what plug-ins are built with, into PREFIX=/usr/local"
 	@echo "make dist     one archive with all libraries, for any Linux with glibc 2.34; make deb: Debian packages; make image: for containers"
@@ -71,6 +72,11 @@ LONG_PART ?=
 test-long: build
 	@tests/peers/setup.sh
 	@tests/run.py $(BUILD) $(if $(LONG_PART),--part $(LONG_PART),--long) $(TEST_ARGS)
+
+# The notebooks see the packages of the peers.
+docs: build
+	@tests/peers/setup.sh >/dev/null
+	@$$(docs/site/setup.sh) docs/site/build.py
 
 BENCH_REPEAT ?= 5
 bench: build

@@ -10,6 +10,7 @@
 #   kubeflow                         the schemas of its objects, by Go's modules
 #   gcsemulator azurite              what speaks as Google's and Azure's object stores do, the same by Python and npm
 #   aarch64                          a cross compiler and an emulator, for the kernels on another processor
+#   docs                             the Python environment in which the site of the pages is made
 #   packaging, image                 the tools that packages are made with, and the container image of this tree
 # All are packages of the system, so every clone shares them; a test starts its own server and ends it.
 set -euo pipefail
@@ -28,13 +29,14 @@ packages() {
   $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 }
 
-[ $# -gt 0 ] || { sed -n '2,15s/^# \{0,1\}//p' "$0"; exit 2; }
+[ $# -gt 0 ] || { sed -n '2,16s/^# \{0,1\}//p' "$0"; exit 2; }
 here=$(cd "$(dirname "$0")" && pwd)
 light="postgresql prometheus chromium nginx xrootd slurm sshd openmpi mpich registry"
 for name in "$@"; do
   case $name in
     light) "$here/get.sh" $light ;;
     packaging) "$here/../../deps/get.sh" packaging ;;
+    docs) "$here/../../docs/site/setup.sh" >/dev/null ;;
     image) make --silent -C "$here/../.." image ;;
     postgresql) packages postgresql ;;
     prometheus) packages prometheus ;;
@@ -95,6 +97,6 @@ for name in "$@"; do
       "$here/opentofu_build.sh" "${XDG_CACHE_HOME:-$HOME/.cache}/linac-servers/opentofu"
       ;;
     aarch64) packages g++-aarch64-linux-gnu qemu-user-static googletest ;;
-    *) echo "get.sh: no server '$name' ($light versitygw kubernetes kubelet opentofu rucio tfspawner kubeflow gcsemulator azurite aarch64 packaging image)" >&2; exit 2 ;;
+    *) echo "get.sh: no server '$name' ($light versitygw kubernetes kubelet opentofu rucio tfspawner kubeflow gcsemulator azurite aarch64 docs packaging image)" >&2; exit 2 ;;
   esac
 done

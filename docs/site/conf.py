@@ -1,0 +1,49 @@
+"""Sphinx's settings of the site; build.py calls it."""
+
+import inspect
+import pathlib
+import re
+
+VERSION = (pathlib.Path(__file__).resolve().parents[2] / "VERSION").read_text().strip()
+
+project = "linac"
+version = release = VERSION
+copyright = "the authors of linac, Apache-2.0"
+html_title = f"linac {VERSION}"  # beside each page
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx_copybutton", "sphinx_design"]
+html_theme = "furo"
+html_static_path = ["static"]
+html_css_files = ["site.css"]
+html_show_sphinx = False
+html_last_updated_fmt = None  # the same sources make the same site
+html_copy_source = False
+exclude_patterns = []
+nb_execution_mode = "off"  # notebooks.py has done it
+myst_heading_anchors = 6
+myst_enable_extensions = ["colon_fence"]
+copybutton_exclude = ".linenos, .gp, .go"
+autodoc_typehints = "signature"
+autodoc_member_order = "bysource"
+suppress_warnings = ["misc.highlighting_failure"]  # pieces of files
+
+
+def fields(app, what, name, thing, options, lines):
+    """Docstrings are plain text for an editor: of a function `x: ...` begins the words on an argument, and what is in backticks is code."""
+    try:
+        arguments = set(inspect.signature(thing).parameters) if callable(thing) else set()
+    except (TypeError, ValueError):
+        arguments = set()
+    made = []
+    for line in lines:
+        line = re.sub(r"(?<!`)`([^`]+)`(?!`)", r"``\1``", line).replace("*", "\\*")
+        begun = re.match(r"([a-z_]\w*): (.*)$", line)
+        if begun and begun[1] in arguments:
+            if made and made[-1].strip() and not made[-1].startswith((":", " ")):
+                made.append("")
+            line = f":param {begun[1]}: {begun[2]}"
+        made.append(line)
+    lines[:] = made
+
+
+def setup(app):
+    app.connect("autodoc-process-docstring", fields)
