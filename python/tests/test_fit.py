@@ -62,18 +62,6 @@ def test_pictures(trained):
     assert open("curves.svg").read().startswith("<svg")
 
 
-def test_many_points():
-    from linac._curves import Curves, thinned
-
-    line = [(float(i), float("nan") if i % 7 == 0 else 0.0) for i in range(100_000)]
-    line[54_321] = (54_321.0, 5.0)
-    svg = Curves("step", {"<loss>": line})._repr_svg_()
-    assert len(svg) < 20_000 and "&lt;loss&gt;" in svg and "nan" not in svg
-    kept = thinned(line[1::7], 400)
-    assert len(kept) <= 400 and kept == sorted(kept)
-    assert (54_321.0, 5.0) in thinned([p for p in line if p[1] == p[1]], 400)
-
-
 def test_watch_in_a_terminal(trained, capsys):
     trained.watch()
     assert [line.split(":")[0] for line in capsys.readouterr().out.splitlines()] == ["epoch 1", "epoch 2", "epoch 3"]

@@ -1,0 +1,2 @@
+# Where sites are declared.
+mkdir -p ~/.config/linac

@@ -1,0 +1,1 @@
+# Only so that trainings are short.
