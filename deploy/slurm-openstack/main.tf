@@ -47,23 +47,20 @@ resource "openstack_networking_port_v2" "node" {
   security_group_ids = [openstack_networking_secgroup_v2.cluster.id]
 }
 
-locals {
-  head = openstack_networking_port_v2.head.all_fixed_ips[0]
-  slurm_conf = templatefile("${path.module}/slurm.conf.tftpl", {
-    cluster = var.cluster
-    head    = local.head
-    nodes   = [for port in openstack_networking_port_v2.node : { name = port.name, address = port.all_fixed_ips[0] }]
-    cpus    = var.node_cpus
-    # What the system needs stays out of Slurm's hands.
-    memory_mib = floor(var.node_memory_mib * 0.95)
-  })
-  setup = { for role in ["head", "node"] : role => templatefile("${path.module}/cloud-init.yaml.tftpl", {
-    role       = role
-    head       = local.head
-    slurm_conf = base64encode(local.slurm_conf)
-    munge_key  = base64encode(var.munge_key)
-    user       = var.user
-  }) }
+module "machines" {
+  source          = "../slurm-machines"
+  name            = var.name
+  cluster         = var.cluster
+  user            = var.user
+  ssh_key         = null
+  head            = openstack_networking_port_v2.head.all_fixed_ips[0]
+  login           = openstack_networking_floatingip_v2.head.address
+  nodes           = [for port in openstack_networking_port_v2.node : { name = port.name, address = port.all_fixed_ips[0] }]
+  node_cpus       = var.node_cpus
+  node_memory_mib = var.node_memory_mib
+  munge_key       = var.munge_key
+  memory          = var.memory
+  plan            = { price = var.price }
 }
 
 resource "openstack_compute_instance_v2" "head" {
@@ -71,7 +68,7 @@ resource "openstack_compute_instance_v2" "head" {
   image_name  = var.image_name
   flavor_name = var.head_flavor
   key_pair    = var.keypair
-  user_data   = local.setup.head
+  user_data   = module.machines.head
   network {
     port = openstack_networking_port_v2.head.id
   }
@@ -83,7 +80,7 @@ resource "openstack_compute_instance_v2" "node" {
   image_name  = var.image_name
   flavor_name = var.node_flavor
   key_pair    = var.keypair
-  user_data   = local.setup.node
+  user_data   = module.machines.node
   network {
     port = openstack_networking_port_v2.node[count.index].id
   }

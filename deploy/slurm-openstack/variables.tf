@@ -2,20 +2,12 @@ variable "name" {
   description = "What linac calls the site."
   type        = string
   default     = "slurm"
-  validation {
-    condition     = can(regex("^[A-Za-z0-9][A-Za-z0-9_-]*$", var.name))
-    error_message = "Letters, digits, _ and - only."
-  }
 }
 
 variable "cluster" {
   description = "Name of the cluster; its machines are CLUSTER-head, CLUSTER-0, CLUSTER-1 ..."
   type        = string
   default     = "linac"
-  validation {
-    condition     = can(regex("^[a-z][a-z0-9]{0,30}$", var.cluster))
-    error_message = "Small letters and digits."
-  }
 }
 
 variable "image_name" {
@@ -43,19 +35,11 @@ variable "node_flavor" {
 variable "node_cpus" {
   description = "VCPUs of that flavor (openstack flavor list)."
   type        = number
-  validation {
-    condition     = var.node_cpus >= 1 && floor(var.node_cpus) == var.node_cpus
-    error_message = "A whole number from 1 on."
-  }
 }
 
 variable "node_memory_mib" {
   description = "RAM of that flavor, in MiB."
   type        = number
-  validation {
-    condition     = var.node_memory_mib >= 512
-    error_message = "512 at least."
-  }
 }
 
 variable "nodes" {
@@ -96,10 +80,6 @@ variable "munge_key" {
   description = "By which the machines trust each other: openssl rand -hex 64, in TF_VAR_munge_key."
   type        = string
   sensitive   = true
-  validation {
-    condition     = length(var.munge_key) >= 32 && length(var.munge_key) <= 1024
-    error_message = "From 32 to 1024 characters."
-  }
 }
 
 variable "memory" {

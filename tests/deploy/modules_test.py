@@ -21,6 +21,9 @@ MAGNUM = {"template_id": "7d0e", "keypair": "me", "flavor": "g.large", "kubeconf
           "memory": "24Gi", "out": "s3://calo/runs"}
 SLURM = {"head_flavor": "small", "node_flavor": "large", "node_cpus": 8, "node_memory_mib": 32000, "keypair": "me", "network_id": "4b1c",
          "floating_ip_pool": "public", "ssh_from": "192.0.2.0/24", "munge_key": "0123456789abcdef" * 8, "price": 0.4}
+MACHINES = {"name": "slurm", "cluster": "linac", "user": "debian", "ssh_key": None, "head": "192.0.2.7", "login": "198.51.100.9", "node_cpus": 8,
+            "nodes": [{"name": f"linac-{index}", "address": f"192.0.2.{8 + index}"} for index in range(2)], "node_memory_mib": 32000,
+            "munge_key": SLURM["munge_key"], "memory": None, "plan": {}}
 # Of each module: its provider, variables, what the made-up provider says, and variables that cannot be with a word of the refusal.
 PLANNED = {
     "namespace": ("kubernetes", NAMESPACE, "", [
@@ -80,31 +83,37 @@ def taken_by_linac(root: pathlib.Path, sites: list[str]) -> None:
 
 
 def files_of_machines(root: pathlib.Path) -> None:
-    """What machines of slurm-openstack find when they begin."""
-    tofu = Tofu("slurm-openstack", root / "machines")
-    nodes = '[{name = "linac-0", address = "192.0.2.8"}, {name = "linac-1", address = "192.0.2.9"}]'
+    """What machines of a cluster with Slurm find when they begin: slurm-machines rents nothing, so it is carried out."""
+    tofu = Tofu("slurm-machines", root / "machines")
+    tofu.need("init", "-input=false")
+    tofu.write_variables(MACHINES)
+    tofu.need("apply", "-auto-approve", "-input=false")
 
     def told(expression: str):
-        return json.loads(json.loads(tofu.need("console", text=f"jsonencode({expression})\n")))
+        return json.loads(json.loads(tofu.need("console", text=f"jsonencode(nonsensitive({expression}))\n")))
 
-    (tofu.folder / "main.tf").unlink()
-    (tofu.folder / "outputs.tf").unlink()
-    tofu.write_variables(SLURM)
-    conf = told(f'templatefile("slurm.conf.tftpl", {{cluster = "linac", head = "127.0.0.1", cpus = 8, memory_mib = 30400, nodes = {nodes}}})')
+    conf = told("local.slurm_conf")
     check(conf.count("NodeName=") == 2 and "NodeName=linac-1 NodeAddr=192.0.2.9 CPUs=8 RealMemory=30400" in conf, "Slurm knows its nodes")
     if Slurm.available():
-        (root / "slurm.conf").write_text(conf)
+        (root / "slurm.conf").write_text(conf.replace("192.0.2.7", "127.0.0.1"))
         said = subprocess.run(["scontrol", "show", "config"], env={"PATH": "/usr/bin", "SLURM_CONF": str(root / "slurm.conf")}, text=True,
                               capture_output=True, timeout=60).stderr
         check("arsing error" not in said and "nrecognized" not in said and "fatal" not in said, "Slurm reads its file")
     else:
         skipped("Slurm", "no Slurm", "tests/servers/get.sh slurm, as root")
     for role in ("head", "node"):
-        setup = told(f'yamldecode(templatefile("cloud-init.yaml.tftpl", {{role = "{role}", head = "192.0.2.7", slurm_conf = "YQ==", munge_key = "Yg==", '
-                     f'user = "debian"}}))')
+        setup = told(f'yamldecode(local.setup["{role}"])')
         paths = {file["path"]: file for file in setup["write_files"]}
         check(paths["/etc/munge/munge.key"]["permissions"] == "0400" and ("/etc/exports" in paths) == (role == "head"), f"a {role} gets its files")
         check(["systemctl", "restart", "munge", "slurmctld" if role == "head" else "slurmd"] in setup["runcmd"], f"a {role} starts its part of Slurm")
+        check("users" not in setup, "and the user of the image")
+    for key in ("ssh-ed25519 AAAA me", 'ssh-rsa AAAA "#: [x]'):
+        tofu.write_variables(MACHINES | {"ssh_key": key})
+        users = told('yamldecode(local.setup["node"])')["users"]
+        check(users[0] == "default" and users[1]["name"] == "debian" and users[1]["ssh_authorized_keys"] == [key], "or makes one, the same on all")
+    for changes in ({"ssh_key": "a\nb"}, {"user": "a b"}, {"nodes": []}):
+        tofu.write_variables(MACHINES | changes)
+        check(tofu.ask("plan", "-input=false").returncode != 0, f"{changes} is refused")
 
 
 def main() -> None:

@@ -6,6 +6,7 @@
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 
@@ -23,6 +24,8 @@ class Tofu:
     def __init__(self, module: str, folder: pathlib.Path):
         self.folder = folder / module
         shutil.copytree(MODULES / module, self.folder)
+        for other in re.findall(r'source += "\.\./([^"]+)"', (self.folder / "main.tf").read_text()):
+            shutil.copytree(MODULES / other, folder / other, dirs_exist_ok=True)
         rules = folder / "tofu.rc"
         rules.write_text(f'provider_installation {{\n  filesystem_mirror {{\n    path = "{programs()}/providers"\n  }}\n}}\n')
         self.environment = {**os.environ, "TF_CLI_CONFIG_FILE": str(rules), "TF_IN_AUTOMATION": "1", "CHECKPOINT_DISABLE": "1"}

@@ -1,0 +1,4 @@
+output "site" {
+  description = "The entry for linac's sites.yaml."
+  value       = module.machines.site
+}
