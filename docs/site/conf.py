@@ -17,6 +17,7 @@ html_css_files = ["site.css"]
 html_show_sphinx = False
 html_last_updated_fmt = None  # the same sources make the same site
 html_copy_source = False
+smartquotes = False  # two dashes are an option
 exclude_patterns = []
 nb_execution_mode = "off"  # notebooks.py has done it
 myst_heading_anchors = 6

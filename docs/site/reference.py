@@ -13,6 +13,7 @@ import stage
 
 sys.path[:0] = [str(stage.ROOT / "tests"), str(stage.ROOT / "python")]
 METHODS = ("get", "post", "put", "patch", "delete")
+WORDS_AT = 30
 HEADING = re.compile(r"^([A-Z][\w ]*):$")
 ROW = re.compile(r"^  (\S.*?)(?: {2,}(\S.*))?$")
 
@@ -55,15 +56,18 @@ def told(program: pathlib.Path, *words: str) -> str:
 
 
 def rows(help: str, heading: str) -> list[tuple[str, str]]:
-    """[(name, words)] of the part of a help with this heading; a long name has its words in the next line."""
+    """[(name, words)] of the part of a help with this heading. Words begin in column WORDS_AT, those of a long name in the next line."""
     found: list[tuple[str, str]] = []
     inside = False
-    for line in help.splitlines():
+    lines = help.splitlines()
+    for line, after in zip(lines, [*lines[1:], ""], strict=True):
         if match := HEADING.match(line):
             inside = match[1] == heading
+        elif inside and line[:2] == "  " and line[2:3].strip() and line[WORDS_AT - 1 : WORDS_AT + 1].strip() == line[WORDS_AT : WORDS_AT + 1] and not after.startswith(" " * WORDS_AT):
+            found.append((line[:WORDS_AT].strip(), line[WORDS_AT:].strip()))
         elif inside and (match := ROW.match(line)):
             found.append((match[1], match[2] or ""))
-        elif inside and found and line.startswith(" " * 10):
+        elif inside and found and line.startswith(" " * WORDS_AT):
             found[-1] = (found[-1][0], f"{found[-1][1]} {line.strip()}".strip())
         elif line and not line.startswith(" "):
             inside = False
@@ -87,15 +91,24 @@ def description(program: pathlib.Path) -> dict:
 
 
 def routes(api: dict) -> str:
-    """Routes by the first tag, or by what their path begins with."""
+    """Routes by what they are about."""
     families: dict[str, list[str]] = {}
     for path, methods in api["paths"].items():
         for method in METHODS:
             if method in methods:
                 one = methods[method]
-                families.setdefault((one.get("tags") or [path.split("/")[1]])[0], []).append(route(api, method, path, one))
-    text = "# Routes of the service\n\nMade from the description that a service gives of itself at `/openapi.json`.\n[service-api.md](service-api.md) says who may what, and what fields cannot say.\n"
+                families.setdefault(family(path), []).append(route(api, method, path, one))
+    text = "# Routes of the service\n\nMade from the description that a service gives of itself at `/openapi.json`.\n[](service-api.md) says who may what, and what fields cannot say.\n"
     return text + "".join(f"\n## {name}\n" + "".join(found) for name, found in families.items())
+
+
+def family(path: str) -> str:
+    match path.split("/"):
+        case ["", "api", "v1", what, *_]:
+            return what
+        case ["", "api", _, *rest]:
+            return "MLflow's: " + rest[1 if rest[0] == "mlflow" else 0]
+    return "pages and files"
 
 
 def route(api: dict, method: str, path: str, one: dict) -> str:
@@ -132,12 +145,12 @@ def package() -> str:
     """Everything that `linac` exports, from its docstrings."""
     import linac
 
-    text = "# The Python package\n\n[python.md](../start/python.md) is the way in.\n"
+    text = "# The Python package\n\n[](../start/python.md) is the way in.\n"
     for name in sorted(linac.__all__, key=str.lower):
         thing = getattr(linac, name)
         what = "module" if type(thing).__name__ == "module" else "class" if isinstance(thing, type) else "function"
         if name == "Job":  # its members are the settings
-            text += "\n## Job\n\nThe settings of a job as a `TypedDict`: [settings.md](settings.md) lists them.\n"
+            text += "\n## Job\n\nThe settings of a job as a `TypedDict`: [](settings.md) lists them.\n"
             continue
         members = "   :members:\n" if what != "function" else ""
         text += f"\n## {name}\n\n```{{eval-rst}}\n.. auto{what}:: linac.{name}\n{members}```\n"

@@ -3,16 +3,13 @@
 import base64
 import struct
 import zlib
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from linac._axes import picture
 from linac._columns import refused
 from linac._views.page import View, panel, words
 
-if TYPE_CHECKING:
-    import numpy as np
-
-    Array = np.ndarray[Any, Any]
+Array = Any  # of NumPy
 
 _EVENTS_MAX = 8
 _SIDE = 200  # pixels of the longer edge
@@ -59,7 +56,7 @@ def of_file(path: str, events: int) -> View:
         raise refused("show", f"{path} cannot be read ({error})", "name an HDF5 file of showers", 4) from error
 
 
-def _cells(showers: Any) -> "tuple[Array, dict[str, Array]]":
+def _cells(showers: Any) -> tuple[Array, dict[str, Array]]:
     import numpy as np
 
     facts: dict[str, Any] = {}
@@ -76,7 +73,7 @@ def _cells(showers: Any) -> "tuple[Array, dict[str, Array]]":
     return cells, {name: values for name, values in facts.items() if values.shape == (len(cells),) and values.dtype.kind in "fiu"}
 
 
-def _named(event: int, cells: "Array", facts: "dict[str, Array]") -> str:
+def _named(event: int, cells: Array, facts: dict[str, Array]) -> str:
     told = f"event {event}"
     if "energy" in facts:
         told += f", {facts['energy'][event]:.4g} GeV"
@@ -85,22 +82,22 @@ def _named(event: int, cells: "Array", facts: "dict[str, Array]") -> str:
     return f"{told}; in the cells {float(cells.sum()):.4g} GeV"
 
 
-def _side(cells: "Array", right: str, up: str) -> "Array":
+def _side(cells: Array, right: str, up: str) -> Array:
     """[right, up] in GeV."""
     kept = "xyz".index(right), "xyz".index(up)
     summed = cells.sum(axis=3 - sum(kept))
     return summed if kept[0] < kept[1] else summed.T
 
 
-def _pixels(side: "Array") -> float:
-    return _SIDE / max(side.shape)
+def _pixels(side: Array) -> float:
+    return _SIDE / int(max(side.shape))
 
 
-def _row_height(sides: "list[Array]") -> float:
-    return max(side.shape[1] * _pixels(side) for side in sides) + 44
+def _row_height(sides: list[Array]) -> float:
+    return max(int(side.shape[1]) * _pixels(side) for side in sides) + 44
 
 
-def _row(name: str, sides: "list[Array]", top: float, most: float) -> str:
+def _row(name: str, sides: list[Array], top: float, most: float) -> str:
     body = f'<text x="20" y="{top + 13}" fill="currentColor" font-weight="bold">{words(name)}</text>'
     left = 20.0
     for (right, up), side in zip(_SIDES, sides, strict=True):
@@ -129,7 +126,7 @@ def _scale(top: float, most: float) -> str:
     )
 
 
-def _coloured(values: "Array", most: float) -> "Array":
+def _coloured(values: Array, most: float) -> Array:
     """[rows, columns] as red, green, blue, opacity; what is below the scale is transparent."""
     import numpy as np
 
@@ -140,7 +137,7 @@ def _coloured(values: "Array", most: float) -> "Array":
     return np.concatenate([colours, np.where(share > 0, 255.0, 0.0)[..., None]], axis=-1).astype(np.uint8)
 
 
-def _png(pixels: "Array") -> bytes:
+def _png(pixels: Array) -> bytes:
     """Of [rows, columns, 4] bytes (PNG, ISO/IEC 15948: rows without a filter, one block of zlib)."""
     rows, columns, _ = pixels.shape
 
