@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """What checkpoints, newcomers and resumes cost a training, of one build of linac or of two in turns, with a Keras model of 98 MB and Adam (294 MB of state):
-how long a training pauses for a checkpoint on one worker and on two, the step on two, the time without training when a worker joins two,
-and a resume behind a record of half a million steps.
+how long a training pauses for a checkpoint on one worker and on two, what its writing takes of a processor, the step on two, the time without
+training when a worker joins two, and a resume behind a record of half a million steps.
 
   bench/recovery.py [--before PATH/bin/linac --before-commit COMMIT] --after PATH/bin/linac [--rounds 5]
 
 The model is written by Keras (build/bench-peers, bench/peers/setup.sh). Writes bench/results/DATE-recovery.md."""
 
+import contextlib
+import itertools
 import os
 import pathlib
 import shutil
@@ -37,14 +39,27 @@ train: {{epochs: 100, replicas: 2, batch: 2, fit: {{loss: categorical_crossentro
 checkpoint: {{every_epochs: 0, keep: 2}}
 """
 EVERY, STEPS = 24, 40  # steps, all within one epoch: a checkpoint in the midst, and one at the end
+CHECKPOINTS = 2
 RECORD_STEPS = 500_000
 
 
+def writer_s(process: int) -> float | None:
+    """Seconds of a processor that the writer of checkpoints of a process, or of one that it has started, has had; None where there is none."""
+    for task in pathlib.Path(f"/proc/{process}/task").glob("*"):
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            if (task / "comm").read_text() == "checkpoints\n":
+                return 1e-9 * int((task / "schedstat").read_text().split()[0])
+            found = [writer_s(int(child)) for child in (task / "children").read_text().split()]
+            if any(found):
+                return max(filter(None, found))
+    return None
+
+
 class Watch:
-    """When the steps of a run came, as its record grows."""
+    """When the steps of a run came, as its record grows; and how long its writer of checkpoints had a processor."""
 
     def __init__(self, out: pathlib.Path):
-        self.path, self.times, self.read = out / "metrics.jsonl", [], 0
+        self.path, self.times, self.read, self.writer_s = out / "metrics.jsonl", [], 0, 0.0
 
     def look(self) -> None:
         try:
@@ -60,8 +75,12 @@ class Watch:
         self.times += [now] * text[:whole].count(b'"kind":"step"')
 
     def follow(self, process: subprocess.Popen) -> None:
-        while process.poll() is None:
+        for number in itertools.count():
+            if process.poll() is not None:
+                break
             self.look()
+            if number % 20 == 0:
+                self.writer_s = max(self.writer_s, writer_s(process.pid) or 0)
             time.sleep(0.0005)
         self.look()
         if process.returncode != 0:
@@ -83,6 +102,7 @@ def pauses(linac: str, job: pathlib.Path, out: pathlib.Path, workers: int) -> di
     phases = [worker["phases"]["checkpoint"]["wall_s"] for worker in runs.lines(out)[-1]["workers"]]
     shutil.rmtree(out)
     return {f"pause for a checkpoint, {workers} worker(s), ms": 1e3 * max(0.0, due - calm),
+            f"processor for writing a checkpoint, {workers} worker(s), ms": 1e3 * watch.writer_s / CHECKPOINTS,
             f"longest step beside the writing, {workers} worker(s), ms more": 1e3 * (max(gaps[EVERY:]) - calm),
             f"phase checkpoint, the end of the run included, {workers} worker(s), s": max(phases), f"step, {workers} worker(s), ms": 1e3 * calm}
 

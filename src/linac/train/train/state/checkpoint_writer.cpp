@@ -1,5 +1,7 @@
 #include "linac/train/train/state/checkpoint_writer.h"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <ctime>
 #include <span>
@@ -124,6 +126,7 @@ void CheckpointWriter::throw_failure(std::unique_lock<std::mutex>& lock) {
 
 void CheckpointWriter::run() {
   trace::name_thread("checkpoint writer");
+  pthread_setname_np(pthread_self(), "checkpoints");  // where it hangs, and what it takes of a processor
   std::unique_lock lock(mutex_);
   for (;;) {
     changed_.wait(lock, [&] { return ending_ || !idle(); });
