@@ -38,6 +38,9 @@ Provides-Extra: lightning
 Requires-Dist: lightning>=2; extra == "lightning"
 Provides-Extra: showers
 Requires-Dist: h5py; extra == "showers"
+Provides-Extra: sklearn
+Requires-Dist: keras>=3; extra == "sklearn"
+Requires-Dist: scikit-learn>=1.6; extra == "sklearn"
 """
 WHEEL = """Wheel-Version: 1.0
 Generator: packaging/wheel.py

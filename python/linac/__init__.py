@@ -42,7 +42,7 @@ def __getattr__(name: str) -> object:
         from linac._program import version
 
         return version()
-    if name in ("runs", "keras", "models"):
+    "keras", "models", "runs", "sklearn",
         return importlib.import_module(f"linac.{name}")
     if name in _PLACES:
         return getattr(importlib.import_module(f"linac.{_PLACES[name]}"), name)
@@ -50,4 +50,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return [*__all__, "keras", "__version__"]
+    return [*__all__, "keras", "sklearn", "__version__"]

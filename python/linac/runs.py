@@ -58,6 +58,7 @@ def _note(folder: pathlib.Path) -> None:
             file.write(f"{folder}\n")
         kept = _folders()
         if len(kept) > _LINES_MAX:
+            kept = [one for one in kept if os.path.isdir(one)]  # thousands of short ones, as of a search, push nobody's out
             part = path.with_name(f"{path.name}.{os.getpid()}")
             part.write_text("".join(f"{one}\n" for one in kept[-_LINES_MAX // 2 :]), encoding="utf-8", errors="surrogateescape")
             part.replace(path)
