@@ -103,15 +103,16 @@ class BatchStream:
             self._free(number)
             return batch
         self._held += 1
-        return self._views(number, self._release)
+        return self._views(number, weakref.ref(self))
 
-    def _views(self, number: int, release: Any) -> "dict[str, Array | Ragged]":
+    def _views(self, number: int, holder: "weakref.ref[BatchStream] | None") -> "dict[str, Array | Ragged]":
+        """`holder`: is told when the last of the arrays is gone; arrays do not keep it alive."""
         import numpy as np
 
         whole = np.frombuffer(self._slots[number], np.uint8)
-        if release is not None:
+        if holder is not None:
             # All views have `whole` as their base, whoever makes them of one another.
-            weakref.finalize(whole, release, number).atexit = False
+            weakref.finalize(whole, _release, holder, number).atexit = False
         batch: dict[str, Array | Ragged] = {}
         for one in self.columns:
             if one.offsets_at is None:
@@ -120,10 +121,6 @@ class BatchStream:
                 offsets = _view(whole, one.offsets_at, np.int64, (self.batch + 1,))
                 batch[one.name] = Ragged(_view(whole, one.at, np.float32, (int(offsets[-1]), *one.shape)), offsets)
         return batch
-
-    def _release(self, number: int) -> None:
-        self._held -= 1
-        self._free(number)
 
     def _free(self, number: int) -> None:
         if self._ends.alive and os.getpid() == self._pid:  # a fork has the arrays, but not the stream
@@ -163,6 +160,12 @@ class BatchStream:
     def close(self) -> None:
         """Ends the process. Arrays of its batches stay as they are."""
         self._ends()
+
+
+def _release(holder: "weakref.ref[BatchStream]", number: int) -> None:
+    if (stream := holder()) is not None:
+        stream._held -= 1
+        stream._free(number)
 
 
 def _view(whole: "Array", at: int, kind: Any, shape: tuple[int, ...]) -> "Array":

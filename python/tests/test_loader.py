@@ -213,11 +213,12 @@ def test_the_loop_dies(files):
     assert killed.returncode == -9 and gone(int(killed.stdout))
     for end in (linac._loader.Loader.close, lambda loader: None):
         loader = linac.loader(files, "id", 10)
+        held = next(iter(loader))["id"]  # does not keep it alive
         pid = process_of(loader).pid
         end(loader)
         del loader
         gc.collect()
-        assert gone(pid)
+        assert gone(pid) and len(set(held)) == 10
 
 
 def test_ctrl_c(files):

@@ -65,6 +65,10 @@ def tests_of_the_package(folder: pathlib.Path) -> None:
     there.removed()
     output(ROOT / "packaging/job_types.py", "--check")
     check(True, "the types of the job are those of its settings")
+    for library in ("torch", "jax"):
+        there_is = f"import importlib.util, sys; sys.exit(importlib.util.find_spec('{library}') is None)"
+        if subprocess.run([str(there.python), "-c", there_is], env=variables).returncode != 0:
+            skips.skipped(f"tensors of {library}", f"{library} is not installed", "bench/peers/setup.sh")
     if shutil.which("mypy") is None:
         skips.skipped("mypy", "it is not in PATH", "pip install mypy")
     else:
