@@ -88,18 +88,12 @@ def signalled(root: pathlib.Path) -> None:
     check(runs.losses(out) == runs.losses(root / "calm"), "interrupted and resumed: every loss as without the signal")
 
 
-def has_for_stop_signals(pid: int, lists: str) -> bool:
-    """Whether SIGTERM is in one of these lists of a process: SigBlk, SigCgt."""
-    text = pathlib.Path(f"/proc/{pid}/status").read_text()
-    return any(int(bits, 16) >> (signal.SIGTERM - 1) & 1 for bits in re.findall(rf"(?:{lists}):\s*([0-9a-f]+)", text))
-
-
 def stopped_in_the_first_moments(root: pathlib.Path) -> None:
     """A signal while the program is still being loaded: to the only worker, and to the launcher once its first worker is there."""
     for number, later_s in ((signal.SIGTERM, 0), (signal.SIGTERM, 0.1), (signal.SIGINT, 0.2), (signal.SIGUSR1, 0.3)):
         out = root / f"first-moments-{later_s}"
         process = runs.start(out, SHORT, "--workers", "1")
-        wait_for(lambda: has_for_stop_signals(process.pid, "SigBlk|SigCgt"), "the program begins")
+        wait_for(lambda: os.readlink(f"/proc/{process.pid}/exe").endswith("/linac-compute"), "the program begins")
         time.sleep(later_s)
         process.send_signal(number)
         status = process.wait(timeout=60)
@@ -123,8 +117,12 @@ def stopped_at_start(root: pathlib.Path) -> None:
         variables = runs.placed(rank, 2, port, local_rank=rank) | {"LINAC_CACHE": str(caches[rank])}
         return runs.start(root / out, SHORT, **variables)
 
+    def heeds(process: subprocess.Popen) -> bool:
+        caught = re.search(r"SigCgt:\s*([0-9a-f]+)", pathlib.Path(f"/proc/{process.pid}/status").read_text())
+        return bool(int(caught[1], 16) >> (signal.SIGTERM - 1) & 1)
+
     def stop(process: subprocess.Popen, what: str) -> None:
-        wait_for(lambda: has_for_stop_signals(process.pid, "SigCgt"), "a worker begins")
+        wait_for(lambda: heeds(process), "a worker begins")
         time.sleep(0.5)
         begin = time.monotonic()
         process.send_signal(signal.SIGTERM)
