@@ -19,22 +19,39 @@ if TYPE_CHECKING:
     from linac._fit import fit, train
     from linac._job import Job
     from linac._loader import loader
+    from linac._log import Log, log
     from linac._run import Run
+    from linac._service import ServiceError
+    from linac._spool import send_logs
     from linac._study import Study
     from linac._tune import TrialPruned, tune
     from linac._verbs import Report, check, evaluate, export, generate, plan, predict, simulate, validate
     from linac._views import show
+    from linac.client import AsyncClient, Client
 
 __all__ = [
-    "Job", "LinacError", "Report", "Run", "Study", "TrialPruned", "check", "evaluate", "export", "fit", "generate", "loader", "models", "plan",
-    "predict", "program", "runs", "show", "simulate", "train", "tune", "validate",
+    "AsyncClient", "Client", "Job", "LinacError", "Log", "Report", "Run", "ServiceError", "Study", "TrialPruned", "check", "evaluate", "export", "fit",
+    "generate", "loader", "log", "models", "plan", "predict", "program", "runs", "send_logs", "show", "simulate", "train", "tune", "validate",
 ]  # fmt: skip
 __version__: str
 
-_PLACES = {"fit": "_fit", "train": "_fit", "Run": "_run", "Job": "_job"}
-_PLACES |= {"loader": "_loader", "tune": "_tune", "TrialPruned": "_tune", "Study": "_study"}
-_PLACES["show"] = "_views"
-_PLACES |= dict.fromkeys("Report check evaluate export generate plan predict simulate validate".split(), "_verbs")
+# Where each name is from: imported when it is asked for.
+_NAMES = {
+    "_fit": "fit train",
+    "_job": "Job",
+    "_loader": "loader",
+    "_log": "Log log",
+    "_run": "Run",
+    "_service": "ServiceError",
+    "_spool": "send_logs",
+    "_study": "Study",
+    "_tune": "TrialPruned tune",
+    "_verbs": "Report check evaluate export generate plan predict simulate validate",
+    "_views": "show",
+    "client": "AsyncClient Client",
+}
+_PLACES = {name: module for module, names in _NAMES.items() for name in names.split()}
+_MODULES = ("keras", "lightning", "models", "runs", "sklearn")
 
 
 def __getattr__(name: str) -> object:
@@ -42,7 +59,7 @@ def __getattr__(name: str) -> object:
         from linac._program import version
 
         return version()
-    "keras", "models", "runs", "sklearn",
+    if name in _MODULES:
         return importlib.import_module(f"linac.{name}")
     if name in _PLACES:
         return getattr(importlib.import_module(f"linac.{_PLACES[name]}"), name)
@@ -50,4 +67,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return [*__all__, "keras", "sklearn", "__version__"]
+    return sorted({*__all__, *_MODULES, "__version__"})

@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterable
+from typing import Any
 
 # By these a launcher tells a worker its place among others. A program that is called from here is no worker of whoever started Python.
 _LAUNCHERS = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "TF_CONFIG")
@@ -21,7 +22,7 @@ class LinacError(RuntimeError):
         super().__init__(message)
         self.exit_status = exit_status
 
-    def __reduce__(self) -> "tuple[type[LinacError], tuple[str, int | None]]":
+    def __reduce__(self) -> "tuple[type[LinacError], tuple[Any, ...]]":
         return type(self), (str(self), self.exit_status)
 
 

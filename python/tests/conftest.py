@@ -7,13 +7,14 @@ import pathlib
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
 
-import keras
 import numpy as np
 import pytest
 
 
 def small_model(name="jet"):
     """Two classes of four numbers."""
+    import keras  # which takes seconds, and not every test wants it
+
     keras.utils.set_random_seed(1)
     layers = [keras.Input((4,), name=name), keras.layers.Dense(8, activation="relu"), keras.layers.Dense(2, activation="softmax", name="kind")]
     model = keras.Sequential(layers)
@@ -49,3 +50,12 @@ def trained(tmp_path_factory):
 
     x, y = small_events()
     return linac.fit(small_model(), x, y, epochs=3, validation_split=0.25, folder=tmp_path_factory.mktemp("trained") / "run").wait()
+
+
+@pytest.fixture(scope="session")
+def service():
+    """One of this host, with its admin's token."""
+    from lib.server_process import Service
+
+    with Service() as running:
+        yield running

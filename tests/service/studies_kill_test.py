@@ -18,8 +18,8 @@ from lib.ports import free_port
 from lib.server_process import Service
 from studies_test import SPACE, Study, linac, loss
 
-paths.add("examples")
-import study_client  # noqa: E402
+paths.add("python")
+from linac import Client  # noqa: E402
 
 RUNNERS = 8
 LEASE_SECONDS = 2  # a lost runner's trial is given on after so long
@@ -27,7 +27,7 @@ LEASE_SECONDS = 2  # a lost runner's trial is given on after so long
 
 def carry_out(url: str, log: str) -> None:
     """A runner: writes down each trial before it is told."""
-    mine = study_client.Study(url, "killed", os.environ["LINAC_TOKEN"], seconds=LEASE_SECONDS)
+    mine = Client(url).study("killed", seconds=LEASE_SECONDS)
     with open(log, "a", buffering=1) as file:
         for number, point, report in mine.trials():
             file.write(json.dumps({"begun": number}) + "\n")

@@ -22,8 +22,8 @@ from lib.ports import free_port
 from lib.runs import LINAC
 from lib.server_process import Service, databases
 
-paths.add("examples")
-import study_client  # noqa: E402
+paths.add("python")
+from linac import Client  # noqa: E402
 
 STUDIES = "/api/v1/studies"
 SPACE = """search:
@@ -309,7 +309,7 @@ def test_lost_write(people: People, _):
 
 
 def test_kills(_, root: pathlib.Path, database: str | None = None):
-    """Eight clients of examples/study_client.py while the service is killed ten times: each trial is told once, and all suggestions follow."""
+    """Eight clients of the Python package while the service is killed ten times: each trial is told once, and all suggestions follow."""
     trials, kills, port = 160, 10, free_port()
     data = root / f"kills-{'other' if database else 'own'}"
     begin = lambda: Service("--requests-per-second", "100000", data=str(data), database=database, listen=f"127.0.0.1:{port}")  # noqa: E731
@@ -319,7 +319,7 @@ def test_kills(_, root: pathlib.Path, database: str | None = None):
         told, asked, ended = [], [], threading.Event()
 
         def carry_out():
-            mine = study_client.Study(service.url, "killed", token, seconds=60)
+            mine = Client(service.url, token).study("killed", seconds=60)
             for number, point, report in mine.trials():
                 asked.append((number, json.dumps(point)))
                 time.sleep(random.uniform(0.02, 0.1))
