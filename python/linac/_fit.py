@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from linac import _callbacks, _columns, _model, _showers, _torch, _words, models
+from linac import _callbacks, _columns, _model, _remote, _showers, _torch, _words, models
 from linac._columns import Column, refused
 from linac._model import are_files
 from linac._run import FOLDER, Run, start
@@ -41,6 +41,8 @@ def fit(
     folder: "str | os.PathLike[str] | None" = None,
     name: "str | None" = None,
     settings: "Mapping[str, Any] | None" = None,
+    on: "str | None" = None,
+    upload: "str | os.PathLike[str] | None" = None,
 ) -> Run:
     """Trains `model` on events in memory or in files, in a process of its own, and returns when that has begun.
 
@@ -62,6 +64,9 @@ def fit(
     callbacks: Keras's EarlyStopping, ReduceLROnPlateau, ModelCheckpoint; what else it has that needs no code.
     folder: of the run; without, runs/NAME-DATE-TIME. It keeps the events, the model and all that the training leaves.
     settings: of the job, by docs/reference/settings.md: {"train.optimizer.lr": 1e-3}. They come last.
+    on: elsewhere: a site of sites.yaml (`linac launch`), or the address of a service (`linac submit`). upload: a folder, or s3://BUCKET/FOLDER, that
+        is read there and written here; without, the site's folder if this host sees it, else the run's. Events and model are brought there once,
+        by their checksum.
 
     Raises LinacError where arguments do not go together, or the program refuses the job.
     """
@@ -92,19 +97,23 @@ def fit(
         words = _words.settings_of(model, y, loss, optimizer, metrics)
         for key, value in {**words, **_callbacks.settings_of(callbacks), **(settings or {})}.items():
             put(job, key, value)
+        if on is not None:
+            _remote.bring(place.part, place.folder / FOLDER, job, on, upload)
         write_job(place.part / "job.yaml", job)
         module = copy.deepcopy(model) if _torch.is_module(model) else None
         place.claim()
     path = place.folder / FOLDER / "job.yaml"
-    run = start(place.folder, path)
+    run = _begin(place.folder, path, [], on)
     run._module = module
     return run
 
 
 def train(
     job: Any, *, folder: "str | os.PathLike[str] | None" = None, workers: "int | None" = None, settings: "Mapping[str, Any] | None" = None,
+    on: "str | None" = None,
 ) -> Run:  # fmt: skip
-    """Trains a job, the path of its file or the same as a mapping, as fit() does. Relative paths in a mapping are those of the working folder."""
+    """Trains a job, the path of its file or the same as a mapping, as fit() does, also `on` a site or a service. Relative paths in a mapping are
+    those of the working folder."""
     name = pathlib.Path(os.fspath(job)).stem if isinstance(job, (str, os.PathLike)) else str(job.get("name", "run"))
     words: list[str] = [] if workers is None else ["--workers", str(workers)]
     for key, value in (settings or {}).items():
@@ -115,10 +124,14 @@ def train(
             if path is not None and not path.is_file():
                 raise refused("train", f"there is no job {path}", "name the file of a job")
             place.claim()
-            return start(place.folder, path or os.fspath(job), words)
+            return _begin(place.folder, path or os.fspath(job), words, on)
         write_job(place.part / "job.yaml", job)
         place.claim()
-    return start(place.folder, place.folder / FOLDER / "job.yaml", words)
+    return _begin(place.folder, place.folder / FOLDER / "job.yaml", words, on)
+
+
+def _begin(folder: pathlib.Path, job: Any, words: list[str], on: "str | None") -> Run:
+    return start(folder, job, words) if on is None else _remote.begin(folder, job, on, words)
 
 
 def _only_showers(x: Any, y: Any, sample_weight: Any) -> Any:

@@ -31,12 +31,20 @@ _children: dict[int, "subprocess.Popen[bytes]"] = {}
 
 
 class Run:
-    """The run in `folder`, whoever began it: linac.fit(), `linac train`, another kernel."""
+    """The run in `folder`, whoever began it: linac.fit(), `linac train`, another kernel. Of one that goes on elsewhere its files are brought as they
+    are asked for."""
+
+    def __new__(cls, folder: "str | os.PathLike[str]") -> "Run":
+        if cls is Run and os.path.exists(os.path.join(folder, FOLDER, "remote.json")):
+            from linac._remote import RemoteRun
+
+            return super().__new__(RemoteRun)
+        return super().__new__(cls)
 
     def __init__(self, folder: "str | os.PathLike[str]") -> None:
         self._module: Any = None  # of PyTorch, as it was handed to fit()
         self.folder = pathlib.Path(os.path.abspath(folder))
-        if not (self.folder / "run.json").exists() and not (self.folder / FOLDER / "start.json").exists():
+        if not any((self.folder / name).exists() for name in ("run.json", f"{FOLDER}/start.json", f"{FOLDER}/remote.json")):
             raise LinacError(f"[run] {self.folder}: there is no run; name the folder of one, or see linac.runs.all()", 2)
 
     def __repr__(self) -> str:

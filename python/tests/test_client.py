@@ -2,12 +2,10 @@
 
 import asyncio
 import json
-import os
 import pathlib
 import pickle
 
 import pytest
-from conftest import small_events, small_model
 from strangers import ANSWERS, Stranger
 
 import linac
@@ -131,7 +129,7 @@ def test_strangers(kind, monkeypatch, tmp_path):
             client.me()
         assert caught.value.exit_status in (2, 4) and stranger.url in str(caught.value)
         with pytest.raises(linac.ServiceError):
-            client.download("0" * 32, "a", tmp_path / "a")if kind not in ("html", "list", "endless") else client.me()
+            client.download("0" * 32, "a", tmp_path / "a") if kind not in ("html", "list", "endless") else client.me()
         assert not list(tmp_path.iterdir()) and all(b"linac_a_b" in one for one in stranger.requests)
 
 
