@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import re
+import secrets
 import shutil
 import time
 from collections.abc import Mapping
@@ -14,7 +15,7 @@ from linac import _columns, _upload, runs
 from linac._program import LinacError, call, call_with_status
 from linac._run import FOLDER, Run
 
-NOTE = "remote.json"  # in the folder `python` of the run: {"name", "server"}
+NOTE = "remote.json"  # in the folder `python` of the run: what was asked for, and by which name it is known since
 _PAUSE_S = (0.5, 5.0)
 _ENDED = {"SUCCEEDED": "succeeded", "FAILED": "failed", "FAILED_PRECHECKS": "failed", "CANCELLED": "interrupted", "LOST": "lost"}
 _BEGINS = ("PENDING", "STARTING")
@@ -22,13 +23,18 @@ _NOT_FOUND = (2, 3)
 
 
 class RemoteRun(Run):
-    """As a Run of this host, with the same properties. `name`: SITE:NAME, or its id at the service `server`."""
+    """As a Run of this host, with the same properties. `name`: SITE:NAME, or its id at the service `server`. One whose beginning was cut off, by a
+    kernel that was killed, is begun here: where it had been already, that is found by its name or key, and nothing begins twice."""
 
     def __init__(self, folder: "str | os.PathLike[str]") -> None:
         super().__init__(folder)
         note = json.loads((self.folder / FOLDER / NOTE).read_text(encoding="utf-8"))
-        self.name, self.server = str(note["name"]), str(note["server"])
+        self.server = str(note["on"]) if is_service(note["on"]) else ""
         self._last: dict[str, Any] = {}
+        if "name" not in note:
+            note["name"] = _submitted(note) if self.server else _launched(note)
+            _write(self.folder, note)
+        self.name = str(note["name"])
 
     def _words(self) -> list[str]:
         return ["--server", self.server] if self.server else []
@@ -166,24 +172,33 @@ def bring(part: pathlib.Path, final: pathlib.Path, job: dict[str, Any], on: str,
 
 
 def begin(folder: pathlib.Path, job: Any, on: str, words: list[str]) -> RemoteRun:
-    """Launches, or submits, the job whose files have absolute paths or addresses; `words` of `linac train`. Raises LinacError where it could not
-    begin there, and then leaves no run."""
+    """Launches, or submits, the job whose files have absolute paths or addresses; `words` of `linac train`. What is asked for is written down before.
+    Raises LinacError where it could not begin there, and then leaves no run."""
+    key = secrets.token_hex(12)
+    label = "run-" + re.sub(r"[^a-z0-9]+", "-", folder.name.lower())[:30].strip("-") + "-" + key[:8]
+    _write(folder, {"job": str(job), "on": on, "words": words, "key": key, "label": label})
+    runs._note(folder)
     try:
-        if is_service(on):
-            answer = json.loads(call("submit", job, "--server", on, "--json", *_as_settings(words)))
-            note = {"name": answer["runs"][0]["id"], "server": on}
-        else:
-            said = call("launch", job, "--on", on, *words)
-            found = re.match(rf"({re.escape(on)}:\S+)  ", said)
-            if found is None:
-                raise LinacError(f"[run] `linac launch` says no name: {said.strip()[:500]}; `linac status {on}:` lists what is there", None)
-            note = {"name": found[1], "server": ""}
+        return RemoteRun(folder)
     except LinacError:
         shutil.rmtree(folder / FOLDER, ignore_errors=True)
         raise
-    (folder / FOLDER / NOTE).write_text(json.dumps(note), encoding="utf-8")
-    runs._note(folder)
-    return RemoteRun(folder)
+
+
+def _write(folder: pathlib.Path, note: "Mapping[str, Any]") -> None:
+    part = folder / FOLDER / f"{NOTE}.{os.getpid()}"
+    part.write_text(json.dumps(note), encoding="utf-8")
+    part.replace(folder / FOLDER / NOTE)
+
+
+def _submitted(note: "Mapping[str, Any]") -> str:
+    answer = json.loads(call("submit", note["job"], "--server", note["on"], "--key", note["key"], "--json", *_as_settings(note["words"])))
+    return str(answer["runs"][0]["id"])
+
+
+def _launched(note: "Mapping[str, Any]") -> str:
+    call("launch", note["job"], "--on", note["on"], "--name", note["label"], *note["words"])
+    return f"{note['on']}:{note['label']}"
 
 
 def _as_settings(words: list[str]) -> list[str]:

@@ -173,6 +173,25 @@ def test_the_next_one_sends_the_rest(service, client):
     assert log.end(wait_s=30) and client.run("left")["metrics"]["loss"]["count"] == 1
 
 
+def test_a_service_that_is_killed(tmp_path):
+    """Again and again while it is sent to: each point is there once."""
+    from lib.ports import free_port
+    from lib.server_process import Service
+
+    service = Service(data=str(tmp_path / "data"), listen=f"127.0.0.1:{free_port()}")
+    with service:
+        token = service.token
+        log = linac.log("often", server=service.url, token=token, system=False)
+        for step in range(400):
+            log(step, loss=step)
+            time.sleep(0.002)
+            if step % 100 == 99:
+                service.kill()
+                service.url = None
+                service.__enter__()
+        assert log.end(wait_s=60) and linac.Client(service.url, token).run(log.run)["metrics"]["loss"]["count"] == 400
+
+
 def test_two_of_one_spool(service, client, tmp_path):
     logs = [began(service, f"pair-{i}", spool=tmp_path / "spool") for i in range(2)]
     for step in range(100):

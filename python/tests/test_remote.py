@@ -73,6 +73,29 @@ def test_service(events, service, monkeypatch):
     assert linac.Run(run.folder).name == run.name and linac.Client(service.url).run(run.name)["state"] == "SUCCEEDED"
 
 
+@pytest.mark.parametrize("elsewhere", ["here", "service"])
+def test_a_kernel_that_is_killed_as_it_begins(elsewhere, events, service, sites, monkeypatch):
+    """It had begun there, and nobody has heard: who opens the run finds it, and begins none."""
+    from linac import _remote
+
+    monkeypatch.setenv("LINAC_TOKEN", service.token)
+    real = _remote.call
+
+    def deadly(verb, *words):
+        real(verb, *words)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(_remote, "call", deadly)
+    name = f"cut-off-{elsewhere}"
+    with pytest.raises(KeyboardInterrupt):
+        linac.fit(*events, folder="cut", name=name, on="here" if elsewhere == "here" else service.url, **WORDS | {"epochs": 1})
+    monkeypatch.setattr(_remote, "call", real)
+    run = linac.Run("cut")
+    assert linac.Run("cut").name == run.name and run.wait().status == "succeeded"
+    there = len(list(sites.glob("*/launch"))) if elsewhere == "here" else len(linac.Client(service.url).runs(f"attributes.run_name = '{name}'"))
+    assert there == 1
+
+
 def test_refused(events, service, monkeypatch, tmp_path):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("LINAC_TOKEN", "linac_wrong_token")
