@@ -42,11 +42,11 @@ def run(book, name: str, program: pathlib.Path) -> list[str]:
     with tempfile.TemporaryDirectory(prefix="linac-notebook-") as folder:
         # It finds data and examples in the repository, and what `make install` brings below a prefix.
         os.environ.update(LINAC=str(program), LINAC_ROOT=str(pages.ROOT), PYTHONPATH=str(pages.ROOT / "python"), LINAC_PREFIX=prefix(program, pathlib.Path(folder)))
-        os.environ.update(TF_CPP_MIN_LOG_LEVEL="3", CUDA_VISIBLE_DEVICES="-1", XDG_STATE_HOME=folder + "/state", XDG_CONFIG_HOME=folder + "/config")
+        os.environ.update(TF_CPP_MIN_LOG_LEVEL="3", TF_ENABLE_ONEDNN_OPTS="0", CUDA_VISIBLE_DEVICES="-1", XDG_STATE_HOME=folder + "/state", XDG_CONFIG_HOME=folder + "/config")
         try:
             work = pathlib.Path(folder, "work")
             work.mkdir()
-            client = nbclient.NotebookClient(book, timeout=CELL_SECONDS_MAX, kernel_name="python3", resources={"metadata": {"path": str(work)}})
+            client = nbclient.NotebookClient(book, timeout=CELL_SECONDS_MAX, kernel_name="python3", coalesce_streams=True, resources={"metadata": {"path": str(work)}})
             client.execute()
             return []
         except nbclient.exceptions.CellExecutionError as error:

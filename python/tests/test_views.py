@@ -121,8 +121,10 @@ def test_study(tmp_path):
         subprocess.run([program, "study", "ask", "mine"], check=True)
         subprocess.run([program, "study", "report", "mine", str(number), "1", "0.7"], check=True)
         subprocess.run([program, "study", "tell", "mine", str(number), value], check=True)
+    subprocess.run([program, "study", "ask", "mine"], check=True)
+    subprocess.run([program, "study", "report", "mine", "3", "1", "0.9"], check=True)
     text = shown(linac.show(tmp_path / "mine"))
-    assert "2 trials, the best 2" in text and "trial 1: 0.5" in text
+    assert "3 trials, the best 2" in text and "trial 1: 0.5" in text and "trial 3, stopped at 0.9" in text
 
 
 def test_study_of_many_trials_and_hostile_names():

@@ -25,11 +25,11 @@ def html(report: "Mapping[str, Any]", page: object) -> str:
 
 
 def _scores(report: "Mapping[str, Any]") -> str:
-    """A row a score, a column a model."""
+    """A row a score, those of all classes together first, and a column a model."""
     models = report["models"]
     by_score: dict[str, dict[int, str]] = {}
     for i, model in enumerate(models):
-        for score in model["scores"]:
+        for score in sorted(model["scores"], key=lambda score: score["part"] is not None):
             name = score["name"] if score["part"] is None else f"{score['name']}, {score['part']}"
             by_score.setdefault(name, {})[i] = _with_error(score["value"], score["error"])
     names = [str(model.get("name", i + 1)) for i, model in enumerate(models)]

@@ -37,13 +37,16 @@ def view(name: str, trials: "Sequence[Mapping[str, Any]]", best: "Sequence[Mappi
 
 
 def _values(trials: "Sequence[Mapping[str, Any]]", leading: "Sequence[int]", left: float) -> str:
-    """The first objective by trial."""
-    points = finite([(float(trial["trial"]), float(trial["values"][0])) for trial in trials if trial["values"]])
+    """The first objective by trial; of one that was stopped early what it had come to."""
+    ends = finite([(float(trial["trial"]), float(trial["values"][0])) for trial in trials if trial["values"]])
+    stopped = finite([(float(trial["trial"]), float(trial["curve"][-1][1])) for trial in trials if not trial["values"] and trial["curve"]])
+    points = ends + stopped
     if not points:
         return ""
     axes = Axes(left, 0, 350, 240, [x for x, _ in points], [y for _, y in points])
-    dots = [axes.dot(point, COLOURS[1] if point[0] in leading else COLOURS[0], f"trial {point[0]:g}: {point[1]:.4g}", 4 if point[0] in leading else 2.5) for point in points]
-    return axes.frame("objective by trial (red: the best)", "trial") + "".join(dots)
+    faint = [axes.dot(point, COLOURS[0], f"trial {point[0]:g}, stopped at {point[1]:.4g}", opacity=0.4) for point in stopped]
+    dots = [axes.dot(point, COLOURS[1] if point[0] in leading else COLOURS[0], f"trial {point[0]:g}: {point[1]:.4g}", 4 if point[0] in leading else 2.5) for point in ends]
+    return axes.frame("objective by trial (red: the best, faint: stopped early)", "trial") + "".join(faint + dots)
 
 
 def _curves(trials: "Sequence[Mapping[str, Any]]", leading: "Sequence[int]", left: float) -> str:

@@ -17,7 +17,7 @@ for part in ("1", "2"):
     jets = [random.exponential(30, n).tolist() for n in random.poisson(3, 500)]
     numbers = {"run": np.repeat(int(part), 500), "event": np.arange(500)}
     pq.write_table(pa.table(columns(500) | numbers | {"jets_pt": pa.array(jets, pa.list_(pa.float32()))}), f"events/part-{part}.parquet")
-    with uproot.recreate(f"ntuples/part-{part}.root") as file:
+    with uproot.recreate(f"ntuples/run-{part}.root") as file:
         file["events"] = columns(500)
 for folder in ("train", "test"):
     pq.write_table(pa.table(columns(300) | {"event_number": np.arange(300)}), f"{folder}/part-1.parquet")
