@@ -29,8 +29,9 @@ import subprocess
 import sys
 import tempfile
 
-from lib.runs import LINAC, ROOT, environment
+from lib.runs import LINAC, ROOT, environment, kill_tree
 
+BLOCK_SECONDS_MAX = 600
 HERE = pathlib.Path(__file__).resolve().parent
 BLOCK = re.compile(r"((?:^<!-- (?:(?!-->).)*-->\n)*)^```(\w*)\n(.*?)^```$", re.M | re.S)
 MARK = re.compile(r"<!-- (not run|each alone|file|before)(?: /(.*?)/)?(?:: (.*?))? -->", re.S)
@@ -65,11 +66,16 @@ class Page:
         sys.exit(f"{self.page}:\n{block}\n{why}")
 
     def bash(self, text: str) -> str:
-        done = subprocess.run(["bash", "-e", "-o", "pipefail", "-c", text], cwd=self.work, env=self.variables, text=True, stdin=subprocess.DEVNULL,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=600)  # fmt: skip
-        if done.returncode != 0:
-            self.fail(text, f"{done.stdout}\nexit status {done.returncode}")
-        return done.stdout
+        process = subprocess.Popen(["bash", "-e", "-o", "pipefail", "-c", text], cwd=self.work, env=self.variables, text=True, stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)  # fmt: skip
+        try:
+            printed, _ = process.communicate(timeout=BLOCK_SECONDS_MAX)
+        except subprocess.TimeoutExpired:
+            kill_tree(process)
+            self.fail(text, f"has not ended in {BLOCK_SECONDS_MAX} s")
+        if process.returncode != 0:
+            self.fail(text, f"{printed}\nexit status {process.returncode}")
+        return printed
 
     def python(self) -> None:
         if self.session:

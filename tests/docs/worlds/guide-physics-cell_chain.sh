@@ -1,1 +1,0 @@
-# Only so that trainings are short.
