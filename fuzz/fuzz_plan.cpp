@@ -1,13 +1,17 @@
-// What a planner reads: a measurement that another host made, and a price book of somebody's own. What is read is
-// written as a text that says the same, and can be planned with.
+// What a planner reads: a measurement that another host made, a price book of somebody's own, and what a service tells
+// of its places and runs. What is read is written as a text that says the same, and can be planned with.
 
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "linac/base/base/error.h"
+#include "linac/base/base/json_depth.h"
 #include "linac/base/plan/forecast.h"
+#include "linac/base/plan/past_run.h"
+#include "linac/base/plan/places.h"
 #include "linac/base/plan/prices.h"
 
 namespace {
@@ -32,6 +36,30 @@ void plan_with(const Measured& measured) {
   need(pareto(found).size() == found.size());
 }
 
+void service_tells(const std::string& text) {
+  constexpr int kDeepest = 32;
+  const auto json = linac::json_depth(text) > kDeepest ? nlohmann::json() : nlohmann::json::parse(text, nullptr, false);
+  try {
+    const PastRun run = past_run_from(json, "fuzz");
+    const auto told = to_json(run);
+    need(to_json(past_run_from(told, "fuzz")) == told);
+    experience_of({run});
+  } catch (const linac::Error&) {
+  }
+  try {
+    const Offer offer = offer_from(json, "fuzz");
+    const auto told = to_json(offer);
+    need(to_json(offer_from(told, "fuzz")) == told);
+    Measured measured;
+    measured.start_s = {1};
+    measured.wave_s = 1;
+    measured.steps = measured.epochs = 1;
+    Book book;
+    place_of(offer, measured, book, {});
+  } catch (const linac::Error&) {
+  }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -44,5 +72,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     for (const Machine& machine : parse_book(text, "fuzz").machines) need(!machine.name.empty());
   } catch (const linac::Error&) {
   }
+  service_tells(text);
   return 0;
 }

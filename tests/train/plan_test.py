@@ -214,7 +214,7 @@ def learning(folder: pathlib.Path, job: pathlib.Path, measured: pathlib.Path) ->
     (study / "trials/0001").symlink_to(lone)
     document = as_json(job, "--runs", study)
     check(str(study / "trials/0001") in document["facts"]["measured"], "so does a trial of a study")
-    check("no run in these folders was planned" in plan("calibration", folder / "lone", status=2), "runs without a plan calibrate nothing")
+    check("no run there was planned" in plan("calibration", folder / "lone", status=2), "runs without a plan calibrate nothing")
 
     reached = as_json(job, "--measured", measured, "--runs", folder / "lone", "--goal", "test accuracy >= 0")
     check(reached["goal"]["steps"]["middle"] == 6 and reached["goal"]["steps"]["high"] > 6, "steps to a quality come from the curves, with their scatter")

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <fstream>
 
 namespace linac {
 
@@ -13,6 +14,17 @@ std::string host_name() {
 
 double host_memory_gib() {
   return static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE)) / 0x1p30;
+}
+
+const std::string& processor_name() {
+  static const std::string name = [] {
+    std::ifstream facts("/proc/cpuinfo");
+    for (std::string line; std::getline(facts, line);)
+      if (line.starts_with("model name") && line.find(": ") != std::string::npos)
+        return line.substr(line.find(": ") + 2);
+    return std::string("processor not known");
+  }();
+  return name;
 }
 
 }  // namespace linac

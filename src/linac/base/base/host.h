@@ -10,4 +10,7 @@ std::string host_name();
 /// GiB of its memory.
 double host_memory_gib();
 
+/// "Intel(R) Xeon(R) ..."; "processor not known" where the kernel does not tell.
+const std::string& processor_name();
+
 }  // namespace linac

@@ -124,7 +124,9 @@ std::string record_tables() {
           table<PhaseTime>(PhaseTime::kName) + table<StepTime>(StepTime::kName) +
           table<NetworkTime>(NetworkTime::kName) + table<ToldEnergy>(ToldEnergy::kName);
   text += "## run.json\n" + table<RunSummary>("Members");
-  text += table<HostFacts>(HostFacts::kName) + table<DataFile>(DataFile::kName) + table<FormerData>(FormerData::kName) +
+  text += table<HostFacts>(HostFacts::kName) + table<TrainingOutline>(TrainingOutline::kName) +
+          table<OutlinedUpdate>(OutlinedUpdate::kName) + table<OutlinedPart>(OutlinedPart::kName) +
+          table<DataFile>(DataFile::kName) + table<FormerData>(FormerData::kName) +
           table<OutputClasses>(OutputClasses::kName) + table<BestEpoch>(BestEpoch::kName) +
           table<EpochPace>(EpochPace::kName) + table<RunError>(RunError::kName) + table<RunEnergy>(RunEnergy::kName);
   text += "## Phases\n| phase | counts as work | what |\n|---|---|---|\n";

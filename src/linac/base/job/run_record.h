@@ -22,6 +22,7 @@
 #include "linac/base/job/record_fields.h"
 #include "linac/base/job/step_time.h"
 #include "linac/base/job/told_energy.h"
+#include "linac/base/job/training_outline.h"
 
 namespace linac::job {
 
@@ -316,11 +317,13 @@ struct HostFacts {
   static constexpr const char* kName = "HostFacts";
   std::string name;
   int64_t cores = 0;
+  std::optional<std::string> processor = {};
 
   template <class V>
   static void fields(V&& v) {
     v({"name", "", ""}, &HostFacts::name);
     v({"cores", "", "hardware threads"}, &HostFacts::cores);
+    v({"processor", "", "which it is", Need::kSpare, "unless an older linac wrote it"}, &HostFacts::processor);
   }
 };
 
@@ -385,6 +388,7 @@ struct RunSummary {
   std::optional<std::string> id, branch_of;
   std::optional<HostFacts> host;
   int64_t workers = -1, replicas_side_by_side = -1;
+  std::optional<TrainingOutline> outline;
   uint64_t seed = 0;
   DataFiles data;
   std::optional<std::vector<FormerData>> former_data;
@@ -417,6 +421,8 @@ struct RunSummary {
     v({"host", "", "of the worker that writes the record"}, &RunSummary::host);
     v({"workers", "", "now"}, &RunSummary::workers);
     v({"replicas_side_by_side", "", "that this worker computes at a time"}, &RunSummary::replicas_side_by_side);
+    v({"outline", "", "what a plan needs of the training", Need::kSpare, "unless an older linac wrote it"},
+      &RunSummary::outline);
     v({"seed", "", "of the job"}, &RunSummary::seed);
     v({"data", "", "files by role, `train` and `test`"}, &RunSummary::data);
     v({"former_data", "", "the files that trained it before these", Need::kSpare, "went on with --accept-data"},

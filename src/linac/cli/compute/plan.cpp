@@ -11,6 +11,8 @@
 #include "linac/base/base/error.h"
 #include "linac/base/base/glob.h"
 #include "linac/base/plan/batch_law.h"
+#include "linac/base/plan/plan_rows.h"
+#include "linac/base/plan/work.h"
 #include "linac/cli/compute/job_file.h"
 #include "linac/cli/compute/plan_calibration.h"
 #include "linac/cli/compute/plan_places.h"
@@ -24,6 +26,7 @@
 #include "linac/cli/compute/verbs.h"
 #include "linac/io/storage/output.h"
 #include "linac/io/storage/storage.h"
+#include "linac/io/storage/store.h"
 #include "linac/physics/report/plan/report.h"
 
 namespace linac::cli {
@@ -31,19 +34,14 @@ namespace {
 
 struct PlanOptions {
   std::string job, deadline, budget, currency, goal, measured, probe_only, prices, out, write, by = "money", machine;
-  std::vector<std::string> overrides, runs;
-  PlaceWishes places;
+  std::vector<std::string> overrides, runs, places;
+  plan::BookWishes book;
   WorkWishes works;
   std::vector<int> workers;
   double probe_seconds = 40;
   size_t top = 12;
   bool spot = false, json = false, not_here = false, anew = false;
 };
-
-const std::vector<std::pair<std::string, plan::Order>> kOrders{{"money", plan::Order::kMoney},
-                                                               {"time", plan::Order::kTime},
-                                                               {"energy", plan::Order::kEnergy},
-                                                               {"carbon", plan::Order::kCarbon}};
 
 struct Sum {
   double amount = 0;
@@ -115,55 +113,68 @@ void complete(const PlanOptions& options, plan::Measured& measured, std::vector<
     measured.epochs = outline.epochs;
     measured.events = outline.events;
   } catch (const Error& error) {
-    const job::Data data = whole_job(options.job, options.overrides).job.data;
+    const job::Job job = whole_job(options.job, options.overrides).job;
+    const job::Data& data = job.data;
     const bool here = std::none_of(data.train.begin(), data.train.end(), [](const std::string& file) {
       return !storage::scheme_of(file) && glob_paths(file).empty();
     });
     if (error.code() != ErrorCode::kData || measured.steps == 0 || here) throw;
+    plan::fit_to(job, measured.batch, measured);
     remarks.push_back(fmt::format("its data are not here: {} steps, as where it was measured", measured.steps));
   }
 }
 
-// A file that a probe wrote, a run, runs of the same work on this host, or a probe.
-plan::Measured measurement(const PlanOptions& options, const job::Job& job, const RunsBefore& before, std::string& how,
-                           std::vector<std::string>& remarks) {
-  plan::Measured measured;
+struct Known {
+  std::vector<plan::Measured> measured;  // the one to plan by, and those of other hosts
+  std::string how;
+};
+
+// A file that a probe wrote, a run, runs of the same work on this host, or a probe. Where this host is no candidate, a
+// run of another host stands for a probe.
+Known measurement(const PlanOptions& options, const job::Job& job, const std::vector<plan::PastRun>& past,
+                  std::vector<std::string>& remarks) {
+  Known known;
+  plan::Measured& measured = known.measured.emplace_back();
+  const std::vector<plan::KnownRun> everywhere = plan::measured_by_runs(past, job);
+  std::vector<plan::KnownRun> before = plan::measured_by_runs(past, job, plan::this_host());
+  if (before.empty() && options.not_here) before = everywhere;
   if (!options.measured.empty()) {
     const bool run = std::filesystem::is_directory(options.measured);
     measured =
         run ? measured_by_run(options.measured) : plan::read_measured(read_file(options.measured), options.measured);
-    how = options.measured;
-    const bool other_batch = measured.kin == kin_digest(job) && plan::has_batch_law(measured);
-    if (measured.work != work_digest(job) && !other_batch)
+    known.how = options.measured;
+    const bool other_batch = measured.kin == plan::kin_digest(job) && plan::has_batch_law(measured);
+    if (measured.work != plan::work_digest(job) && !other_batch)
       throw user_error(
           fmt::format("[plan] --measured {}: it is of another model, batch or data ('{}'); measure this job, or that "
                       "one at two batches (--batch)",
                       options.measured, measured.job));
-  } else if (before.measured && !options.anew) {
-    measured = *before.measured;
-    how = before.measured_in;
+  } else if (!before.empty() && !options.anew) {
+    measured = before.front().measured;
+    known.how = before.front().where;
   } else {
     measured = probe(options.job, options.overrides, options.probe_seconds, second_batch(job, options.works));
-    how = kProbed;
+    known.how = kProbed;
   }
   if (!options.machine.empty()) measured.machine = options.machine;
-  if (how != kProbed) complete(options, measured, remarks);
+  if (known.how != kProbed) complete(options, measured, remarks);
   measured.replicas_of_job = job.train.replicas;
-  return measured;
+  const std::string host = measured.host;
+  for (const plan::KnownRun& other : everywhere) {
+    if (other.measured.host == host || other.measured.batch != job.train.batch) continue;
+    known.measured.push_back(other.measured);
+    plan::fit_to(job, other.measured.batch, known.measured.back());
+  }
+  return known;
 }
 
-plan::Goal goal_of(const PlanOptions& options, const plan::Measured& measured, const std::vector<FoundRun>& runs,
+plan::Goal goal_of(const PlanOptions& options, const plan::Measured& measured, const std::vector<plan::PastRun>& past,
                    std::vector<std::string>& remarks) {
-  plan::Goal goal{.steps = {static_cast<double>(measured.steps), 0},
-                  .remark = fmt::format("all {} steps of the job, {} epochs", measured.steps, measured.epochs)};
-  if (options.goal.empty()) return goal;
-  const GoalWish wish = parse_goal(options.goal);
-  if (auto found = steps_to(wish, runs, measured)) return *found;
-  remarks.push_back(
-      fmt::format("how many steps '{}' takes is not known: no run of this job in {} has reached it; the "
-                  "plan is for all steps of the job",
-                  options.goal, options.runs.empty() ? "--runs" : fmt::format("{}", fmt::join(options.runs, ", "))));
-  return goal;
+  if (options.goal.empty()) return plan::all_steps(measured);
+  if (auto found = plan::steps_to(plan::parse_goal(options.goal), past, measured)) return *found;
+  remarks.push_back(plan::not_reached(
+      options.goal, options.runs.empty() ? "--runs" : fmt::format("{}", fmt::join(options.runs, ", "))));
+  return plan::all_steps(measured);
 }
 
 std::vector<std::pair<std::string, std::string>> facts_of(const PlanOptions& options, const plan::Measured& measured,
@@ -184,12 +195,11 @@ void run_plan(PlanOptions options) {
   const plan::Book book = plan::read_book(options.prices);
   const plan::Wishes wishes = wishes_of(options, book);
   const job::Job job = whole_job(options.job, options.overrides).job;
-  const std::vector<FoundRun> runs = runs_in(options.runs);
-  const RunsBefore before = runs_before(runs, &job);
+  const std::vector<plan::PastRun> past = past_runs(options.runs, plan::kin_digest(job), options.goal);
   report::PlanReport report;
   report.currency = currency_of(options, book, report.remarks);
-  std::string how;
-  const plan::Measured measured = measurement(options, job, before, how, report.remarks);
+  const auto [known, how] = measurement(options, job, past, report.remarks);
+  const plan::Measured& measured = known.front();
   if (!options.probe_only.empty()) {
     write_file_atomically(options.probe_only, plan::to_text(measured));
     fmt::print("  {}: {} steps of {:.4g} s\n", options.probe_only, measured.steps_seen, measured.step_s());
@@ -198,45 +208,23 @@ void run_plan(PlanOptions options) {
   report.title = "What '" + job.name + "' would take";
   report.wishes = wishes;
   const std::vector<PlannedWork> works = works_of(
-      options.works, {options.job, options.overrides, options.measured.empty() ? options.probe_seconds : 0, runs, book},
+      options.works, {options.job, options.overrides, options.measured.empty() ? options.probe_seconds : 0, past, book},
       measured, report.remarks);
-  std::vector<plan::Goal> goals;
-  for (const PlannedWork& work : works) goals.push_back(goal_of(options, work.measured, runs, report.remarks));
-  report.goal = goals.front();
-  report.experience = experience_of(before.planned);
-  options.places.here = !options.not_here;
-  if (options.workers.empty()) options.workers = job.workers > 1 ? std::vector{1, job.workers} : std::vector{1};
-  std::vector<std::vector<plan::Place>> places;  // of each work
-  std::vector<plan::Candidate> all;
+  std::vector<plan::Work> beside;
   for (const PlannedWork& work : works) {
-    const auto& there = places.emplace_back(places_for(options.places, work.measured, book));
-    for (plan::Candidate one : plan::candidates(work.measured, there, options.spot, options.workers)) {
-      one.work = places.size() - 1;
-      all.push_back(one);
-    }
+    plan::Work& one = beside.emplace_back(plan::Work{{work.measured}, {}, work.name, work.remarks});
+    one.goal = goal_of(options, work.measured, past, report.remarks);
+    for (size_t i = 1; i < known.size(); ++i)
+      if (known[i].work == work.measured.work && known[i].replicas_of_job == work.measured.replicas_of_job)
+        one.measured.push_back(known[i]);
   }
-  std::vector<plan::Experience> experiences;  // of each place, whatever the work
-  for (const plan::Place& place : places.front()) experiences.push_back(experience_of(before.planned, place.name));
-  const auto row = [&](const plan::Candidate& one, plan::SpotBy by) {
-    const PlannedWork& work = works[one.work];
-    plan::Forecast found = plan::forecast(work.measured, goals[one.work], places[one.work][one.place], one, wishes,
-                                          experiences[one.place], by);
-    found.remarks.insert(found.remarks.end(), work.remarks.begin(), work.remarks.end());
-    return found;
-  };
-  std::vector<plan::Forecast> found;
-  for (const plan::Candidate& one : all) found.push_back(row(one, plan::SpotBy::kMeans));
-  const auto order =
-      std::find_if(kOrders.begin(), kOrders.end(), [&](const auto& one) { return one.first == options.by; });
-  plan::rank(found, order->second,
-             [&](const plan::Forecast& one) { return row(one.candidate, plan::SpotBy::kCarryingOut); });
-  const std::vector<bool> front = plan::pareto(found);
-  for (size_t i = 0; i < found.size(); ++i) {
-    const plan::Candidate& one = found[i].candidate;
-    const plan::Measured& of = works[one.work].measured;
-    report.rows.push_back({report::plan_name(places[one.work][one.place], one) + works[one.work].name, found[i],
-                           front[i], of.replicas_of_job, of.batch, of.precision});
-  }
+  if (options.workers.empty()) options.workers = job.workers > 1 ? std::vector{1, job.workers} : std::vector{1};
+  const plan::Question question{.offers = offers_of(options.places, !options.not_here),
+                                .book = options.book,
+                                .spot = options.spot,
+                                .workers = options.workers,
+                                .order = *plan::order_named(options.by)};
+  plan::rank_places(std::move(beside), question, past, book, report);
   report.facts = facts_of(options, measured, how);
   if (!options.out.empty()) write_report(options.out, report, "plan");
   if (options.json) {
@@ -245,11 +233,11 @@ void run_plan(PlanOptions options) {
     fmt::print("{}", report::to_text(report, options.top));
     if (!options.out.empty()) fmt::print("  page    {}\n", (std::filesystem::path(options.out) / "plan.html").string());
   }
-  const bool any = !found.empty() && found.front().good;
+  const bool any = !report.rows.empty() && report.rows.front().forecast.good;
   if (any && !options.write.empty()) {
-    const plan::Candidate& best = found.front().candidate;
-    write_plan(options.write, options.overrides, places[best.work][best.place], report.rows.front().name, found.front(),
-               works[best.work].settings, wishes.budget, converted(options, book));
+    const plan::PlanRow& best = report.rows.front();
+    write_plan(options.write, options.overrides, best, works[best.forecast.candidate.work].settings, wishes.budget,
+               converted(options, book));
     if (!options.json) fmt::print("  written {}\n", options.write);
   }
   if (any) return;
@@ -264,11 +252,14 @@ void add_plan_verb(CLI::App& app) {
   auto options = std::make_shared<PlanOptions>();
   auto* verb = add_compute_verb(app, "plan");
   verb->add_option("job", options->job, "job file");
-  verb->add_option("--on", options->places.sites, "sites of sites.yaml, or `all`")->delimiter(',');
-  verb->add_option("--machine", options->places.machines,
+  verb->add_option(
+          "--on", options->places,
+          "sites of sites.yaml, or `all`; a service, https://HOST: its host, its agents and the sites it declares")
+      ->delimiter(',');
+  verb->add_option("--machine", options->book.machines,
                    "machines of the price book, e.g. 'gcp/*': what renting so many of them would be")
       ->delimiter(',');
-  verb->add_option("--hosts", options->places.hosts_max, "so many of those machines at most")
+  verb->add_option("--hosts", options->book.hosts_max, "so many of those machines at most")
       ->check(CLI::Range(1, 65536));
   verb->add_option("--workers", options->workers,
                    "workers a host (default: 1, which keeps all its cores or GPUs busy, and as many as the job says)")
@@ -286,16 +277,16 @@ void add_plan_verb(CLI::App& app) {
       ->check(CLI::Range(1, 1 << 20));
   verb->add_flag("--spot", options->spot, "also hosts that may be taken away, where a price is known");
   verb->add_option(
-          "--region", options->places.regions,
+          "--region", options->book.regions,
           "of prices and carbon dioxide, e.g. europe-west1; with several a machine of the book is tried in each")
       ->delimiter(',');
-  verb->add_option("--spot-life", options->places.spot_life_h,
+  verb->add_option("--spot-life", options->book.spot_life_h,
                    "hours until a machine of the book that may be taken away is, on average")
       ->check(CLI::PositiveNumber);
-  verb->add_option("--spot-gap", options->places.spot_gap_h,
+  verb->add_option("--spot-gap", options->book.spot_gap_h,
                    "hours until another one can be had, on average (default: at once)")
       ->check(CLI::PositiveNumber);
-  verb->add_option("--date", options->places.date, "prices as they were then, e.g. 2021-03");
+  verb->add_option("--date", options->book.date, "prices as they were then, e.g. 2021-03");
   verb->add_option("--deadline", options->deadline, "90m, 8h, 2d: what misses it more than once in five is not good");
   verb->add_option("--budget", options->budget, "likewise money, e.g. 200USD or 200EUR");
   verb->add_option(
@@ -303,10 +294,10 @@ void add_plan_verb(CLI::App& app) {
       "in which money is shown, e.g. EUR, by the price book's rate of exchange (default: that of --budget)");
   verb->add_option("--goal", options->goal,
                    "until a measure of an epoch is so good, by the curves of earlier runs: 'test auc >= 0.98'");
-  verb->add_option("--runs", options->runs,
-                   "folders with runs, or of studies: one of the same work here replaces the measurement, and what was "
-                   "planned for them "
-                   "and came of it moves and widens the intervals")
+  verb->add_option(
+          "--runs", options->runs,
+          "folders with runs, or of studies, or a service, https://HOST: a run of the same work here replaces the "
+          "measurement, and what was planned for them and came of it moves and widens the intervals")
       ->delimiter(',');
   verb->add_option("--measured", options->measured, "a file of --probe-only, or a run's folder: nothing is measured");
   verb->add_option("--machine-here", options->machine, "what was measured on, by the price book");
@@ -315,9 +306,7 @@ void add_plan_verb(CLI::App& app) {
       ->check(CLI::Range(2.0, 86400.0));
   verb->add_flag("--anew", options->anew, "measures, whatever runs there are");
   verb->add_flag("--not-here", options->not_here, "this host is no candidate");
-  std::vector<std::string> orders;
-  for (const auto& [name, order] : kOrders) orders.push_back(name);
-  verb->add_option("--by", options->by, "the order")->check(CLI::IsMember(orders));
+  verb->add_option("--by", options->by, "the order")->check(CLI::IsMember(plan::order_names()));
   verb->add_option("--top", options->top, "rows shown")->check(CLI::Range(1, 1000000));
   verb->add_option("--prices", options->prices, "price book of yours over the built-in one (default: LINAC_PRICES)");
   verb->add_option("--out", options->out, "folder for the page, its pictures and the same as JSON");
@@ -330,7 +319,8 @@ void add_plan_verb(CLI::App& app) {
   verb->footer(
       "Examples: linac plan job.yaml\n"
       "          linac plan job.yaml --on farm,cloud --spot --deadline 8h --budget 200USD --out plan --write job.yaml\n"
-      "          linac plan job.yaml --machine 'gcp/*' --hosts 16 --by time --json");
+      "          linac plan job.yaml --machine 'gcp/*' --hosts 16 --by time --json\n"
+      "          linac plan job.yaml --on https://linac.lab.org --runs https://linac.lab.org --not-here");
   add_plan_prices(*verb);
   add_plan_calibration(*verb);
   verb->callback([verb, options] {

@@ -9,8 +9,9 @@
 
 #include "linac/base/base/error.h"
 #include "linac/base/plan/batch_law.h"
+#include "linac/base/plan/places.h"
+#include "linac/base/plan/work.h"
 #include "linac/cli/compute/job_file.h"
-#include "linac/cli/compute/plan_places.h"
 #include "linac/cli/compute/probe.h"
 #include "linac/train/train/loops/loop.h"
 
@@ -60,12 +61,12 @@ std::string mathematics_of(const job::Train& own, const job::Train& other) {
 
 // Of a precision that was not measured.
 plan::Measured supposed(const plan::Measured& measured, const std::string& precision, const plan::Book& book) {
-  constexpr double kSpread = 0.6;  // as of the share of a peak that a network gets (plan_places.cpp)
+  constexpr double kSpread = 0.6;  // as of the share of a peak that a network gets (base/plan/places.cpp)
   plan::Measured other = measured;
   other.precision = precision;
   const plan::Machine* machine = measured.machine.empty() ? nullptr : book.machine(measured.machine);
-  const double here = machine == nullptr ? 0 : peak_tflops(*machine, measured.precision),
-               there = machine == nullptr ? 0 : peak_tflops(*machine, precision);
+  const double here = machine == nullptr ? 0 : plan::peak_tflops(*machine, measured.precision),
+               there = machine == nullptr ? 0 : plan::peak_tflops(*machine, precision);
   return plan::slowed(std::move(other), here > 0 && there > 0 ? here / there : 1, kSpread);
 }
 
@@ -93,8 +94,9 @@ class Measurements {
     const job::Job job = whole_job(sources_.job, overrides).job;
     std::string why = "no run of it is known, and nothing is measured";
     plan::Measured other;
-    if (const auto before = runs_before(sources_.runs, &job).measured) {
-      other = *before;
+    const std::vector<plan::KnownRun> before = plan::measured_by_runs(sources_.runs, job, plan::this_host());
+    if (!before.empty()) {
+      other = before.front().measured;
     } else if (sources_.probe_seconds > 0) {
       try {
         other = probe(sources_.job, overrides, sources_.probe_seconds);
@@ -176,7 +178,7 @@ std::vector<PlannedWork> works_of(const WorkWishes& wishes, const WorkSources& s
         const job::Job job = work.settings.empty() ? own : whole_job(sources.job, overrides).job;
         const auto& [known, doubt] = measurements.of(precision);
         work.measured = plan::at_batch(known, batch);
-        work.measured.work = work_digest(job);
+        work.measured.work = plan::work_digest(job);
         work.measured.replicas_of_job = count;
         work.name = name_of(work.settings);
         try {

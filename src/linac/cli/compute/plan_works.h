@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "linac/base/plan/measured.h"
+#include "linac/base/plan/past_run.h"
 #include "linac/base/plan/prices.h"
-#include "linac/cli/compute/plan_runs.h"
 
 namespace linac::cli {
 
@@ -36,7 +36,7 @@ struct WorkSources {
   std::string job;  // its file
   std::vector<std::string> overrides;
   double probe_seconds = 0;  // of each precision that nobody has measured; 0: nothing is measured
-  const std::vector<FoundRun>& runs;
+  const std::vector<plan::PastRun>& runs;
   const plan::Book& book;
 };
 

@@ -51,11 +51,11 @@ std::string with_train_key(const std::string& text, const std::string& key, cons
   return result.replace(at, old.Scalar().size() + quotes, value);
 }
 
-void write_plan(const std::string& file, const std::vector<std::string>& overrides, const plan::Place& place,
-                const std::string& name, const plan::Forecast& found,
+void write_plan(const std::string& file, const std::vector<std::string>& overrides, const plan::PlanRow& row,
                 const std::vector<std::pair<std::string, std::string>>& settings, double budget,
                 const std::string& was) {
-  std::string planned = fmt::format("\n  on: \"{}\"\n  start_s: {}\n  step_s: {}\n  hours: {}", name,
+  const plan::Forecast& found = row.forecast;
+  std::string planned = fmt::format("\n  on: \"{}\"\n  start_s: {}\n  step_s: {}\n  hours: {}", row.name,
                                     list_of(found.start), list_of(found.step), list_of(found.seconds, 3600));
   if (found.jitter) planned += "\n  jitter: " + list_of(*found.jitter);
   if (found.money) planned += "\n  money: " + list_of(*found.money);
@@ -66,12 +66,11 @@ void write_plan(const std::string& file, const std::vector<std::string>& overrid
   std::string text = with_top_key(read_file(file), "workers", std::to_string(found.candidate.workers()));
   text = with_top_key(text, "plan", planned);
   for (const auto& [key, value] : settings) text = with_train_key(text, key, value);
-  const auto& price = found.candidate.market == plan::Market::kSpot ? place.spot_price : place.price;
-  if (budget > 0 && price && !config::parse_text(text, file)["budget"].IsDefined())
-    text =
-        with_top_key(text, "budget",
-                     fmt::format("{{money: {:.6g}, price: {:.6g}}}{}", budget, *price / found.candidate.workers_a_host,
-                                 was.empty() ? "" : "  # US dollars: " + was));
+  if (budget > 0 && row.price && !config::parse_text(text, file)["budget"].IsDefined())
+    text = with_top_key(
+        text, "budget",
+        fmt::format("{{money: {:.6g}, price: {:.6g}}}{}", budget, *row.price / found.candidate.workers_a_host,
+                    was.empty() ? "" : "  # US dollars: " + was));
   const job::Job job = job::parse_job(text, file, overrides);
   const std::map<std::string, std::string> now{{"batch", std::to_string(job.train.batch)},
                                                {"precision", job.train.precision},

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "linac/base/plan/forecast.h"
+#include "linac/base/plan/plan_rows.h"
 
 namespace linac::cli {
 
@@ -13,8 +13,7 @@ namespace linac::cli {
 /// one in US dollars (else 0) and the job has none yet; other lines stay as they are. `was`: the budget in another
 /// currency, for a comment; or empty. Atomic. User error if the file, changed so, would be no job: it is left as it was
 /// then.
-void write_plan(const std::string& file, const std::vector<std::string>& overrides, const plan::Place& place,
-                const std::string& name, const plan::Forecast& found,
+void write_plan(const std::string& file, const std::vector<std::string>& overrides, const plan::PlanRow& row,
                 const std::vector<std::pair<std::string, std::string>>& settings, double budget,
                 const std::string& was);
 

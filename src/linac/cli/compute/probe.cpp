@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <ctime>
-#include <fstream>
 #include <numeric>
 #include <optional>
 #include <span>
@@ -14,16 +13,14 @@
 
 #include "linac/base/base/cores.h"
 #include "linac/base/base/error.h"
-#include "linac/base/base/fnv1a.h"
-#include "linac/base/base/host.h"
 #include "linac/base/base/log.h"
 #include "linac/base/base/median.h"
 #include "linac/base/base/progress.h"
 #include "linac/base/base/signals.h"
 #include "linac/base/base/temporary_folder.h"
 #include "linac/base/energy/energy_meter.h"
-#include "linac/base/job/branch.h"
 #include "linac/base/job/step_time.h"
+#include "linac/base/plan/work.h"
 #include "linac/cli/compute/job_file.h"
 #include "linac/cli/compute/scaling_plan.h"
 #include "linac/cli/compute/timed_training.h"
@@ -110,11 +107,11 @@ class Probe {
     const job::Job whole = whole_job(job_, overrides_).job;
     plan::Measured found;
     found.job = whole.name;
-    found.work = work_digest(whole);
-    found.kin = kin_digest(whole);
+    found.work = plan::work_digest(whole);
+    found.kin = plan::kin_digest(whole);
     found.precision = whole.train.precision;
     found.batch = whole.train.batch;
-    found.host = this_host();
+    found.host = plan::this_host();
     found.when = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
     found.device = whole.train.device;
     found.cores = core_time();
@@ -181,7 +178,7 @@ class Probe {
     found.scatter = job::scatter(*account.steps);
     found.growth = growth(within);
     found.steps_seen = static_cast<int64_t>(within.size());
-    found.step_cpu_s = step_cpu_s(account);
+    found.step_cpu_s = plan::step_cpu_s(account);
     found.checkpoint_s = account.time_in(job::Phase::kCheckpoint).wall_s;
   }
 
@@ -221,7 +218,7 @@ class Probe {
     if (within.empty()) return;
     // Not the first ones: processes that are new find their memory and their pace.
     found.pair_s = mean(std::span(within).subspan(within.size() / 3));
-    for (const job::WorkerAccount& account : training.times()) found.pair_cpu_s += step_cpu_s(account);
+    for (const job::WorkerAccount& account : training.times()) found.pair_cpu_s += plan::step_cpu_s(account);
     found.start_of_several_s = std::max(0.0, seconds_between(training.began(), seen.front().time) - *found.pair_s);
   }
 
@@ -286,43 +283,6 @@ class Probe {
 plan::Measured probe(const std::string& job, const std::vector<std::string>& overrides, double seconds,
                      int64_t other_batch) {
   return Probe(job, overrides, seconds).measure(other_batch);
-}
-
-double step_cpu_s(const job::WorkerAccount& account) {
-  if (!account.steps || account.steps->steps == 0) return 0;
-  double seconds = 0;
-  for (const job::Phase phase : job::kStepPhases) seconds += account.time_in(phase).cpu_s;
-  return seconds / static_cast<double>(account.steps->steps);
-}
-
-std::string work_digest(const job::Job& job) {
-  job::Job work = job::without_free_settings(job);
-  for (std::string* file : job::files_of(work)) *file = std::filesystem::path(*file).filename().string();
-  work.train.replicas = 1;
-  work.train.seed = 0;
-  work.train.optimizer.lr = 1;
-  return fmt::format("{:016x}", fnv1a_64(job::to_yaml(work)));
-}
-
-std::string kin_digest(const job::Job& job) {
-  job::Job kin = job;
-  kin.train.batch = 1;
-  return work_digest(kin);
-}
-
-const std::string& this_host() {
-  static const std::string host = [] {
-    std::ifstream facts("/proc/cpuinfo");
-    std::string processor = "processor not known";
-    for (std::string line; std::getline(facts, line);) {
-      if (line.starts_with("model name") && line.find(": ") != std::string::npos) {
-        processor = line.substr(line.find(": ") + 2);
-        break;
-      }
-    }
-    return fmt::format("{}, {}", host_name(), processor);
-  }();
-  return host;
 }
 
 }  // namespace linac::cli

@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "linac/base/job/run_record.h"
 #include "linac/base/plan/measured.h"
 
 namespace linac::cli {
@@ -15,16 +14,5 @@ namespace linac::cli {
 /// Environment error with the training's own words if it fails; ends with Error of kPreempted at a signal.
 plan::Measured probe(const std::string& job, const std::vector<std::string>& overrides, double seconds,
                      int64_t other_batch = 0);
-
-/// CPU seconds of a step of the worker, all its threads; 0 if it does not tell.
-double step_cpu_s(const job::WorkerAccount& account);
-
-/// What a replica's step is made of: two jobs with the same digest take the same time a step on the same host.
-std::string work_digest(const job::Job& job);
-/// The same whatever its batch.
-std::string kin_digest(const job::Job& job);
-
-/// "gpu03, Intel(R) Xeon(R) ...".
-const std::string& this_host();
 
 }  // namespace linac::cli

@@ -69,7 +69,7 @@ void add_facts(const ReportOptions& options, report::RunReport& report) {
 void write_report_of(const ReportOptions& options, const std::filesystem::path& run,
                      const std::filesystem::path& folder, const std::string& place) {
   const std::optional<report::HostPrices> prices = prices_of(options);
-  report::RunReport report = report::make_run_report(report::read_run_record(run), prices);
+  report::RunReport report = report::make_run_report(job::read_run_record(run), prices);
   add_facts(options, report);
   write_report(folder, report);
   if (options.json) {

@@ -16,7 +16,7 @@ namespace {
 std::vector<MemoryLimit> limits_of(const Site& site) {
   const Facts facts = site.facts();
   std::vector<MemoryLimit> limits = facts.memory;
-  const Worth& worth = site.common().plan;
+  const plan::Worth& worth = site.common().plan;
   if (worth.memory_gib > 0) {
     limits.push_back({worth.memory_gib, facts.workers_a_host, "plan.memory_gib of the site"});
   } else if (!worth.machine.empty()) {

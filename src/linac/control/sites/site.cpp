@@ -2,10 +2,8 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cmath>
 
 #include "linac/base/base/error.h"
-#include "linac/base/plan/scaling.h"
 
 namespace linac::sites {
 namespace {
@@ -21,26 +19,6 @@ bool is_name(const std::string& text) {
 void need(bool holds, const std::string& place, const std::string& what) {
   if (!holds) throw user_error(place + "." + what);
 }
-
-namespace {
-
-void check_worth(const Worth& worth, const std::string& place) {
-  const std::pair<const char*, double> numbers[] = {
-      {"price", worth.price},           {"spot_price", worth.spot_price},
-      {"slower", worth.slower},         {"spot_life_h", worth.spot_life_h},
-      {"watts", worth.watts},           {"co2_g_per_kwh", worth.co2_g_per_kwh},
-      {"memory_gib", worth.memory_gib}, {"spot_gap_h", worth.spot_gap_h}};
-  for (const auto& [key, value] : numbers)
-    need(std::isfinite(value) && value >= 0, place, std::string("plan.") + key + ": no number from 0 on");
-  need(worth.hosts >= 1 && worth.hosts <= 65536, place, "plan.hosts: from 1 to 65536");
-  const std::vector<double>& queue = worth.queue_s;
-  need(queue.empty() || (queue.size() == 3 && 0 < queue[0] && queue[0] <= queue[1] && queue[1] <= queue[2] &&
-                         std::isfinite(queue[2])),
-       place, "plan.queue_s: [low, middle, high] seconds, rising from above 0, e.g. [30, 120, 900]");
-  if (!worth.link.empty()) plan::parse_link(worth.link);
-}
-
-}  // namespace
 
 void check_common(const CommonSettings& settings, const std::string& place) {
   // Batch systems put it into lines of their own, where they know no quotes and give '%' a meaning.
@@ -63,7 +41,7 @@ void check_common(const CommonSettings& settings, const std::string& place) {
   }
   for (const std::string& line : settings.setup)
     need(line.find('\n') == std::string::npos, place, "setup: one line of shell each; make it a list");
-  check_worth(settings.plan, place);
+  plan::check_worth(settings.plan, place);
 }
 
 }  // namespace linac::sites

@@ -19,6 +19,7 @@
 #include "linac/base/base/config.h"
 #include "linac/base/job/job.h"
 #include "linac/base/job/run_states.h"
+#include "linac/base/plan/worth.h"
 #include "linac/control/sites/script/script.h"
 
 namespace linac::sites {
@@ -26,41 +27,13 @@ namespace linac::sites {
 /// "local, ssh, slurm, ... or panda", all of kinds().
 const std::string& words_of_kinds();
 
-/// What `linac plan` is told of a site: what the place itself does not say.
-struct Worth {
-  std::string machine, region, link;
-  int hosts = 1;
-  double price = 0, spot_price = 0, spot_life_h = 0, spot_gap_h = 0, slower = 0, memory_gib = 0;
-  double watts = 0, co2_g_per_kwh = 0;
-  std::vector<double> queue_s;
-
-  template <class V>
-  void fields(V& v) {
-    v("machine", machine, "what a host there is, by the price book (`linac plan prices`)");
-    v("hosts", hosts, "so many at most");
-    v("region", region, "of the price book: for prices and carbon dioxide");
-    v("price", price, "US dollars for an hour of a host; 0: as the book says");
-    v("spot_price", spot_price, "likewise of one that may be taken away");
-    v("spot_life_h", spot_life_h, "hours until such a host is taken away, on average; 0: not known");
-    v("spot_gap_h", spot_gap_h,
-      "hours until another such host can be had, on average; 0: as long as a launch waits (queue_s)");
-    v("link", link, "between hosts, RATE:LATENCY, e.g. 25gbit:20us");
-    v("queue_s", queue_s,
-      "seconds that a launch waits there: [low, middle, high] of four in five, e.g. [30, 120, 900]");
-    v("slower", slower, "a step there takes so many times what it takes where it was measured; 0: by the book");
-    v("memory_gib", memory_gib, "of a host; 0: as the book says");
-    v("watts", watts, "of a busy host; 0: as the book says");
-    v("co2_g_per_kwh", co2_g_per_kwh, "g of carbon dioxide for a kWh there; 0: as the book says of the region");
-  }
-};
-
 /// What every kind of site has.
 struct CommonSettings {
   std::string kind, folder, out;
   std::string program = "linac", python = "python3";
   std::map<std::string, std::string> environment;
   std::vector<std::string> setup, users;
-  Worth plan;
+  plan::Worth plan;  // what `linac plan` is told of it
 
   template <class V>
   void common_fields(V& v) {

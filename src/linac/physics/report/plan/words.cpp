@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "linac/base/base/plural.h"
 #include "linac/base/base/text_table.h"
 #include "linac/physics/report/plan/parts.h"
 #include "linac/physics/report/plan/report.h"
@@ -43,15 +42,6 @@ TextRows without_empty_columns(TextRows table) {
 }
 
 }  // namespace
-
-std::string plan_name(const plan::Place& place, const plan::Candidate& candidate) {
-  std::string name = place.name + ", ";
-  if (candidate.hosts > 1)
-    name += fmt::format("{} hosts of {}", candidate.hosts, plural(candidate.workers_a_host, "worker"));
-  else
-    name += plural(candidate.workers_a_host, "worker");
-  return candidate.market == plan::Market::kSpot ? name + ", spot" : name;
-}
 
 std::string duration_text(const plan::Estimate& seconds) {
   struct Unit {

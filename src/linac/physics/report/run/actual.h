@@ -1,5 +1,5 @@
 #pragma once
-// What came of a run, beside what was planned of it. Pure, thread-safe.
+// What came of a run (base/job/run_actual.h), beside what was planned of it. Pure, thread-safe.
 
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -7,21 +7,14 @@
 #include <vector>
 
 #include "linac/base/job/job.h"
+#include "linac/base/job/run_actual.h"
 #include "linac/base/plan/estimate.h"
-#include "linac/physics/report/run/record.h"
 
 namespace linac::report {
 
-struct RunActual {
-  std::optional<double> start_s;      // of the first start, to its first step
-  std::optional<double> step_s;       // mean over the last start's steps and its workers, without tests and checkpoints
-  std::optional<double> jitter;       // standard deviation of these steps over their mean, likewise
-  std::optional<double> hours;        // of all starts, if it has come to its end
-  std::optional<double> kwh, co2_kg;  // likewise
-};
-RunActual actual_of(const RunRecord& record);
-/// Of all its starts.
-job::RunEnergy energy_of(const RunRecord& record);
+using job::actual_of;
+using job::energy_of;
+using job::RunActual;
 
 struct PlannedBeside {
   std::string what;  // "start", "a step", "jitter", "the run", "energy", "carbon dioxide"

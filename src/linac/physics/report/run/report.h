@@ -11,11 +11,20 @@
 #include <utility>
 #include <vector>
 
+#include "linac/base/job/run_history.h"
 #include "linac/physics/report/page/named_picture.h"
 #include "linac/physics/report/run/actual.h"
-#include "linac/physics/report/run/record.h"
 
 namespace linac::report {
+
+using job::EpochInput;
+using job::PhaseSeconds;
+using job::RunAccount;
+using job::RunMember;
+using job::RunRecord;
+using job::RunStart;
+using job::RunView;
+using job::WorkerKey;
 
 /// EUR for an hour of a worker.
 struct HostPrices {

@@ -40,7 +40,7 @@ struct TestRun {
   void job() { add("job.yaml", "train: {batch: 10, replicas: 4}\n"); }
 
   RunReport report(const std::optional<HostPrices>& prices = {}) const {
-    return make_run_report(read_run_record(root.path()), prices);
+    return make_run_report(job::read_run_record(root.path()), prices);
   }
 };
 

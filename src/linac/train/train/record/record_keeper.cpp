@@ -14,6 +14,7 @@
 #include "linac/train/train/agreement.h"
 #include "linac/train/train/monitor.h"
 #include "linac/train/train/record/lineage.h"
+#include "linac/train/train/record/outline.h"
 #include "linac/train/trained/checkpoint_files.h"
 
 namespace linac::train {
@@ -227,9 +228,11 @@ void RecordKeeper::take_over(bool founding, const TrainState& state, const LastS
     if (!written_ || copied_) written_ = folder_->cut_metrics(state.global_step, state.epoch);
     const RunFolder::Written written = *std::exchange(written_, std::nullopt);
     const bool goes_on = folder_->summary().has_value();  // or a branch begins
-    reporter_.emplace(job_, *folder_, *loop_.data, *loop_.words, steps_per_epoch_, group_.size(), settings_.concurrency,
-                      state, tells(), former_data(*folder_, loop_.data->data(), state.global_step),
-                      goes_on ? folder_->told_energies() : job::ToldEnergies());
+    reporter_.emplace(
+        job_, *folder_, *loop_.data, *loop_.words, steps_per_epoch_, group_.size(), settings_.concurrency, state,
+        tells(), former_data(*folder_, loop_.data->data(), state.global_step),
+        goes_on ? folder_->told_energies() : job::ToldEnergies(),
+        outline_of(job_, *loop_.steps, state, std::min(settings_.concurrency, job_.train.replicas), steps_per_epoch_));
     pictures_.take();  // of what it had kept before
     last_save_ = Clock::now();
     if (copied_) save(state);

@@ -16,6 +16,7 @@
 #include "linac/model/kernels/isa.h"
 #include "linac/model/models/torch_threads.h"
 #include "linac/train/train/agreement.h"
+#include "linac/train/train/loops/loop.h"
 #include "linac/train/train/record/account.h"
 #include "linac/train/train/record/closing_tables.h"
 
@@ -68,7 +69,8 @@ StepRecord StepRecord::decoded(const std::string& text) {
 
 Reporter::Reporter(const job::Job& job, RunFolder& folder, const LoopData& data, const LoopWords& words,
                    int64_t steps_per_epoch, int workers, int concurrency, const TrainState& state, bool aloud,
-                   std::vector<job::FormerData> former_data, job::ToldEnergies energies)
+                   std::vector<job::FormerData> former_data, job::ToldEnergies energies,
+                   std::optional<job::TrainingOutline> outline)
     : job_(job),
       folder_(folder),
       data_(data),
@@ -79,6 +81,7 @@ Reporter::Reporter(const job::Job& job, RunFolder& folder, const LoopData& data,
       aloud_(aloud),
       former_data_(std::move(former_data)),
       energies_(std::move(energies)),
+      outline_(std::move(outline)),
       first_step_(state.global_step),
       started_(utc_now()),
       begin_(Clock::now()),
@@ -305,9 +308,10 @@ job::RunSummary Reporter::summary(const TrainState& state, job::RunStatus status
   run.build_type = kBuildType;
   run.libtorch = models::torch_version();
   run.isa = kernels::to_string(kernels::best_isa());
-  run.host = job::HostFacts{host_name(), read_cores().allowed};
+  run.host = job::HostFacts{host_name(), read_cores().allowed, processor_name()};
   run.workers = workers_;
   run.replicas_side_by_side = concurrency_;
+  run.outline = outline_;
   run.seed = job_.train.seed;
   run.data = job::data_files_from(data_.data());
   if (!former_data_.empty()) run.former_data = former_data_;

@@ -47,7 +47,8 @@ class Reporter {
   /// in the log as well. Borrows job, folder, data and words.
   Reporter(const job::Job& job, RunFolder& folder, const LoopData& data, const LoopWords& words,
            int64_t steps_per_epoch, int workers, int concurrency, const TrainState& state, bool aloud,
-           std::vector<job::FormerData> former_data = {}, job::ToldEnergies energies = {});
+           std::vector<job::FormerData> former_data = {}, job::ToldEnergies energies = {},
+           std::optional<job::TrainingOutline> outline = {});
 
   void speak(bool aloud) { aloud_ = aloud; }
   /// What was reported is in the files from here on.
@@ -101,6 +102,7 @@ class Reporter {
   bool aloud_;
   const std::vector<job::FormerData> former_data_;
   job::ToldEnergies energies_;
+  const std::optional<job::TrainingOutline> outline_;
   std::optional<double> measured_kwh_;  // at that moment
   std::chrono::steady_clock::time_point energy_summed_;
   int64_t first_step_;

@@ -1,4 +1,4 @@
-#include "linac/physics/report/run/record.h"
+#include "linac/base/job/run_history.h"
 
 #include <gtest/gtest.h>
 
@@ -114,7 +114,7 @@ TEST(RunRecord, ErrorsSayWhatToDo) {
   TestRun run;
   for (const auto& path : {run.root.path(), run.root / "none"}) {
     try {
-      read_run_record(path);
+      job::read_run_record(path);
       FAIL() << path;
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), ErrorCode::kUser);

@@ -17,10 +17,10 @@
 #include "linac/base/job/run_energy.h"
 #include "linac/base/job/run_record.h"
 
-namespace linac::report {
+namespace linac::job {
 
-/// Wall seconds in the order of job::kPhases.
-using PhaseSeconds = std::array<double, job::kPhases.size()>;
+/// Wall seconds in the order of kPhases.
+using PhaseSeconds = std::array<double, kPhases.size()>;
 
 /// A process: host and process id.
 using WorkerKey = std::pair<std::string, int64_t>;
@@ -48,8 +48,8 @@ struct RunAccount {
   PhaseSeconds wall{};
   double cpu_s = 0, exchange_s = 0;
   int64_t sent_bytes = 0, sent_messages = 0;
-  double pace_s = 0;        // wall time of a replica of a step; 0: not known
-  job::StepTime step_time;  // without steps: not known; all finite, 0 or more
+  double pace_s = 0;   // wall time of a replica of a step; 0: not known
+  StepTime step_time;  // without steps: not known; all finite, 0 or more
 };
 
 /// From `linac train` to its end; --resume makes another one.
@@ -80,13 +80,13 @@ struct RunRecord {
   std::string unit = "events";                            // or "showers"
   int64_t events_per_step = 0;                            // 0: not known
   int64_t steps = 0, steps_twice = 0, steps_missing = 0;  // lines of steps
-  std::vector<job::GapLine> gaps;                         // those that are missing
+  std::vector<GapLine> gaps;                              // those that are missing
   int64_t epochs = 0, rollbacks = 0;
   bool traced = false;             // there is a trace
   std::vector<EpochInput> inputs;  // of the epochs of which it is known
-  job::Planned planned;            // in its job.yaml
-  job::Budget budget;              // likewise
-  job::ToldEnergies energies;
+  Planned planned;                 // in its job.yaml
+  Budget budget;                   // likewise
+  ToldEnergies energies;
   int64_t damaged_lines = 0;
   bool last_line_cut = false;  // by a kill, or it is being written
 };
@@ -94,4 +94,4 @@ struct RunRecord {
 /// User error if there is no folder, no run in it, or one that a newer linac has written.
 RunRecord read_run_record(const std::filesystem::path& folder);
 
-}  // namespace linac::report
+}  // namespace linac::job

@@ -1,4 +1,4 @@
-#include "linac/physics/report/run/record.h"
+#include "linac/base/job/run_history.h"
 
 #include <fmt/format.h>
 
@@ -14,34 +14,33 @@
 #include "linac/base/job/run_states.h"
 #include "linac/base/job/step_gaps.h"
 
-namespace linac::report {
+namespace linac::job {
 namespace {
 
-RunView view_of(const job::ViewLine& line) {
+RunView view_of(const ViewLine& line) {
   RunView view{.time = line.time,
                .seconds = std::max(0.0, line.seconds),
                .number = line.view,
                .global_step = line.global_step,
                .why = line.why,
                .members = {}};
-  for (const job::ViewMember& member : line.members)
+  for (const ViewMember& member : line.members)
     view.members.push_back({{member.host, member.pid}, static_cast<int>(member.replicas)});
   return view;
 }
 
 // Of another hand it may be anything.
-bool is_sound(const job::StepTime& time) {
+bool is_sound(const StepTime& time) {
   constexpr double kMost = 1e12;
   constexpr size_t kNetworksMax = 64;
   const auto holds = [](double seconds) { return seconds >= 0 && seconds < kMost; };
   return time.steps > 0 && time.wall_s > 0 && holds(time.wall_s) && holds(time.input_s) &&
-         time.networks.size() <= kNetworksMax &&
-         std::ranges::all_of(job::kNetworkParts, [&](const job::NetworkPart& part) {
+         time.networks.size() <= kNetworksMax && std::ranges::all_of(kNetworkParts, [&](const NetworkPart& part) {
            return std::ranges::all_of(time.networks, [&](const auto& network) { return holds(network.*part.seconds); });
          });
 }
 
-RunAccount account_of(const job::WorkerAccount& worker, double time, int64_t global_step) {
+RunAccount account_of(const WorkerAccount& worker, double time, int64_t global_step) {
   RunAccount account{.time = time,
                      .global_step = global_step,
                      .worker = {worker.host, worker.pid},
@@ -50,14 +49,14 @@ RunAccount account_of(const job::WorkerAccount& worker, double time, int64_t glo
                      .sent_bytes = worker.sent_bytes,
                      .sent_messages = worker.sent_messages,
                      .pace_s = worker.pace_s.value_or(0),
-                     .step_time = worker.steps && is_sound(*worker.steps) ? *worker.steps : job::StepTime()};
+                     .step_time = worker.steps && is_sound(*worker.steps) ? *worker.steps : StepTime()};
   for (const auto& [phase, seconds] : worker.phases) account.wall[static_cast<size_t>(phase)] = seconds.wall_s;
   return account;
 }
 
-std::vector<RunAccount> accounts_of(const std::vector<job::WorkerAccount>& workers, double time, int64_t global_step) {
+std::vector<RunAccount> accounts_of(const std::vector<WorkerAccount>& workers, double time, int64_t global_step) {
   std::vector<RunAccount> accounts;
-  for (const job::WorkerAccount& worker : workers) accounts.push_back(account_of(worker, time, global_step));
+  for (const WorkerAccount& worker : workers) accounts.push_back(account_of(worker, time, global_step));
   return accounts;
 }
 
@@ -67,33 +66,33 @@ class Reader {
   explicit Reader(RunRecord& record) : record_(record) {}
 
   // False for a line that says nothing that could be.
-  bool line(const job::RunLine& line) {
-    if (const auto* view = std::get_if<job::ViewLine>(&line)) {
+  bool line(const RunLine& line) {
+    if (const auto* view = std::get_if<ViewLine>(&line)) {
       if (view->members.empty()) return false;
       add(view_of(*view));
-    } else if (const auto* step = std::get_if<job::StepLine>(&line)) {
+    } else if (const auto* step = std::get_if<StepLine>(&line)) {
       steps_.push_back(step->global_step);
-    } else if (const auto* epoch = std::get_if<job::EpochLine>(&line)) {
+    } else if (const auto* epoch = std::get_if<EpochLine>(&line)) {
       ++record_.epochs;
       if (!epoch->rate.unit.empty()) record_.unit = epoch->rate.unit;
       if (epoch->input_s) record_.inputs.push_back({*epoch->input_s, epoch->opened_s.value_or(0)});
-    } else if (std::holds_alternative<job::RollbackLine>(line)) {
+    } else if (std::holds_alternative<RollbackLine>(line)) {
       ++record_.rollbacks;
-    } else if (const auto* gap = std::get_if<job::GapLine>(&line)) {
+    } else if (const auto* gap = std::get_if<GapLine>(&line)) {
       last_ = std::max(last_, gap->last);
     }
-    if (const auto* one = std::get_if<job::WorkersLine>(&line)) record_.energies.add(one->workers);
-    if (const auto* end = std::get_if<job::EndLine>(&line)) record_.energies.add(end->workers);
+    if (const auto* one = std::get_if<WorkersLine>(&line)) record_.energies.add(one->workers);
+    if (const auto* end = std::get_if<EndLine>(&line)) record_.energies.add(end->workers);
     if (record_.starts.empty()) return true;
     RunStart& start = record_.starts.back();
-    if (const auto* one = std::get_if<job::WorkersLine>(&line))
+    if (const auto* one = std::get_if<WorkersLine>(&line))
       start.accounts.push_back(accounts_of(one->workers, one->time, one->global_step));
-    if (const auto* end = std::get_if<job::EndLine>(&line)) {
+    if (const auto* end = std::get_if<EndLine>(&line)) {
       start.status = end->status;
       start.accounts.push_back(accounts_of(end->workers, end->time, end->global_step));
       start.ended = end->time;
     }
-    start.last_step = std::max(start.last_step, job::global_step_of(line));
+    start.last_step = std::max(start.last_step, global_step_of(line));
     return true;
   }
 
@@ -104,8 +103,8 @@ class Reader {
     steps_.erase(std::unique(steps_.begin(), steps_.end()), steps_.end());
     record_.steps = static_cast<int64_t>(steps_.size());
     record_.steps_twice -= record_.steps;
-    record_.gaps = job::gaps_between(begin_, last_, std::move(steps_));
-    for (const job::GapLine& gap : record_.gaps) record_.steps_missing += gap.steps;
+    record_.gaps = gaps_between(begin_, last_, std::move(steps_));
+    for (const GapLine& gap : record_.gaps) record_.steps_missing += gap.steps;
   }
   /// The steps that were done before the record begins: another run's, of which this is a branch.
   void begin_after(int64_t steps) { begin_ = last_ = steps; }
@@ -114,7 +113,7 @@ class Reader {
   // The views of a start are numbered upwards. One may follow an "end": of a writer that failed and was replaced.
   void add(RunView view) {
     const bool goes_on = !record_.starts.empty() && view.number > record_.starts.back().views.back().number &&
-                         record_.starts.back().status != job::to_string(job::RunStatus::kSucceeded);
+                         record_.starts.back().status != to_string(RunStatus::kSucceeded);
     if (!goes_on) record_.starts.emplace_back();
     RunStart& start = record_.starts.back();
     start.ended.reset();
@@ -129,14 +128,14 @@ class Reader {
 
 void read_metrics(const std::filesystem::path& path, RunRecord& record) {
   std::ifstream file(path, std::ios::binary);
-  const job::LineReader lines(path.string(), job::Wanted::kNoStepMeasures);
+  const LineReader lines(path.string(), Wanted::kNoStepMeasures);
   Reader reader(record);
   std::string text;
   for (bool is_first = true; std::getline(file, text); is_first = false) {
     const auto [state, line] = lines.read(text);
-    if (const auto* view = std::get_if<job::ViewLine>(&line); view != nullptr && is_first)
+    if (const auto* view = std::get_if<ViewLine>(&line); view != nullptr && is_first)
       reader.begin_after(view->global_step);
-    if (state == job::LineState::kWhole && reader.line(line)) continue;
+    if (state == LineState::kWhole && reader.line(line)) continue;
     if (file.eof()) {
       record.last_line_cut = true;
     } else {
@@ -154,24 +153,24 @@ std::optional<double> unix_time(const std::string& utc) {
 }
 
 void read_run_json(const std::filesystem::path& path, RunRecord& record) {
-  const auto run = std::filesystem::exists(path) ? job::read_summary(read_file(path), path.string()) : std::nullopt;
+  const auto run = std::filesystem::exists(path) ? read_summary(read_file(path), path.string()) : std::nullopt;
   if (!run) return;
   record.name = run->name;
   record.status = run->status;
   record.error = run->error ? run->error->message : "";
-  record.energies.add(run->time_by_worker.value_or(std::vector<job::WorkerAccount>()));
+  record.energies.add(run->time_by_worker.value_or(std::vector<WorkerAccount>()));
   for (const auto& [key, value] :
        {std::pair("linac", run->linac), std::pair("libtorch", run->libtorch), std::pair("isa", run->isa)})
     if (!value.empty()) record.facts.emplace_back(key, value);
   // The record of a run whose last line is lost: its last account is here too.
   if (record.starts.empty() || record.starts.back().ended) return;
-  if (record.status == job::to_string(job::RunStatus::kRunning)) return;
+  if (record.status == to_string(RunStatus::kRunning)) return;
   const auto updated = unix_time(run->updated);
   RunStart& start = record.starts.back();
   if (!updated || *updated < start.views.back().time) return;
   start.ended = std::max(*updated, start.end());
   start.status = record.status;
-  start.accounts.push_back(accounts_of(run->time_by_worker.value_or(std::vector<job::WorkerAccount>()), *updated,
+  start.accounts.push_back(accounts_of(run->time_by_worker.value_or(std::vector<WorkerAccount>()), *updated,
                                        std::max<int64_t>(0, run->global_step)));
 }
 
@@ -232,21 +231,21 @@ RunRecord read_run_record(const std::filesystem::path& folder) {
   if (!std::filesystem::is_directory(folder))
     throw user_error(fmt::format("[report] {}: no such folder; give the folder of a run, the --out of linac train",
                                  folder.string()));
-  if (!std::filesystem::exists(folder / job::kMetricsFile))
+  if (!std::filesystem::exists(folder / kMetricsFile))
     throw user_error(
         fmt::format("[report] {}: no run has left a record here (no metrics.jsonl); give the folder of a "
                     "run that has begun its training",
                     folder.string()));
   RunRecord record;
   record.folder = folder;
-  read_metrics(folder / job::kMetricsFile, record);
-  read_run_json(folder / job::kSummaryFile, record);
+  read_metrics(folder / kMetricsFile, record);
+  read_run_json(folder / kSummaryFile, record);
   for (RunStart& start : record.starts) name_lone_worker(start);
   read_job(folder / "job.yaml", record);
   read_losses(folder / "log.txt", record);
-  record.traced = std::filesystem::exists(folder / job::kTraceFile);
+  record.traced = std::filesystem::exists(folder / kTraceFile);
   if (record.name.empty()) record.name = std::filesystem::absolute(folder).filename().string();
   return record;
 }
 
-}  // namespace linac::report
+}  // namespace linac::job

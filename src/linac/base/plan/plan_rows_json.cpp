@@ -1,33 +1,35 @@
-#include "linac/physics/report/plan/report.h"
+#include "linac/base/plan/plan_rows.h"
 
-namespace linac::report {
+namespace linac::plan {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json json_of(const plan::Estimate& value) {
-  const plan::Interval interval = value.interval();
+Json json_of(const Estimate& value) {
+  const Interval interval = value.interval();
   return {{"low", interval.low}, {"middle", interval.middle}, {"high", interval.high}};
 }
 
-Json json_of(const std::optional<plan::Estimate>& value) {
+Json json_of(const std::optional<Estimate>& value) {
   return value ? json_of(*value) : Json(nullptr);
 }
 
-Json json_of(const plan::Experience::Part& part) {
+Json json_of(const Experience::Part& part) {
   return {{"runs", part.runs}, {"bias", part.bias}, {"widened", part.widened}};
 }
 
 Json json_of(const PlanRow& row) {
-  const plan::Forecast& found = row.forecast;
+  const Forecast& found = row.forecast;
   return {{"name", row.name},
+          {"place", row.place},
           {"hosts", found.candidate.hosts},
           {"workers_a_host", found.candidate.workers_a_host},
-          {"market", found.candidate.market == plan::Market::kSpot ? "spot" : "on_demand"},
+          {"market", found.candidate.market == Market::kSpot ? "spot" : "on_demand"},
           {"replicas", row.replicas},
           {"batch", row.batch},
           {"precision", row.precision},
           {"steps", found.steps},
+          {"price_usd", row.price ? Json(*row.price) : Json(nullptr)},
           {"good", found.good},
           {"fits", found.fits},
           {"front", row.front},
@@ -56,9 +58,14 @@ Json json_of(const PlanRow& row) {
 
 }  // namespace
 
-Json to_json(const PlanReport& report) {
+Json to_json(const Ranking& ranking) {
+  return to_json(ranking, ranking.rows.size());
+}
+
+Json to_json(const Ranking& report, size_t rows_max) {
   Json rows = Json::array(), facts = Json::object();
-  for (const PlanRow& row : report.rows) rows.push_back(json_of(row));
+  for (size_t i = 0; i < report.rows.size(); ++i)
+    if (i < rows_max || report.rows[i].front) rows.push_back(json_of(report.rows[i]));
   for (const auto& [name, value] : report.facts) facts[name] = value;
   return {{"title", report.title},
           {"deadline_s", report.wishes.deadline_s},
@@ -74,4 +81,4 @@ Json to_json(const PlanReport& report) {
           {"remarks", report.remarks}};
 }
 
-}  // namespace linac::report
+}  // namespace linac::plan
