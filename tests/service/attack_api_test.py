@@ -140,7 +140,7 @@ def attempts(people: People, ann: Things, bob: Things) -> list[tuple[str, str, s
 
 # What makes something of the caller's own, or changes nothing: nobody else's thing can be named.
 HARMLESS = {"login", "logout", "mlflow_create_experiment", "mlflow_search_experiments", "mlflow_create_run", "mlflow_search_runs",
-            "mlflow_create_registered_model", "mlflow_get_latest_versions", "mlflow_search_logged_models", "get_curves_of_runs", "submit_jobs",
+            "mlflow_create_registered_model", "mlflow_get_latest_versions", "mlflow_search_logged_models", "get_curves_of_runs", "plan_job", "submit_jobs",
             "begin_ingest", "create_study", "submit_study",
             "set_secret", "remove_secret"}  # secrets_test.py
 
@@ -561,7 +561,7 @@ def test_damaged_pages(people: People):
 
 
 # Rows of the page of bounds that are no matter of what a request names; the tests that hold them.
-OTHER_BOUNDS = {"head.bytes": "server_http_test", "search.seconds": "catalog_test", "search.bytes": "catalog_test", "list.names": "catalog_test",
+OTHER_BOUNDS = {**dict.fromkeys(("plan.rows", "plan.patterns", "plan.workers", "plan.ways", "plan.runs", "plan.record"), "plans_test"), "head.bytes": "server_http_test", "search.seconds": "catalog_test", "search.bytes": "catalog_test", "list.names": "catalog_test",
                 "list.text": "catalog_test", "run.parameters": "catalog_test", "run.tags": "catalog_test", "user.readers": "service_test",
                 "user.waiting": "service_test", "user.streams": "service_test", "user.bodies": "test_bodies_of_one_user"}
 

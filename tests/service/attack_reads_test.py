@@ -137,6 +137,8 @@ def named_by_changes(n: Names) -> list[tuple[str, str, str, object]]:
     return [
         ("submit_jobs", "POST", "/api/v1/jobs", submit | {"depends_on": [n.run]}),
         ("submit_jobs", "POST", "/api/v1/jobs", submit | {"depends_on": [n.job], "check_only": True}),
+        ("plan_job", "POST", "/api/v1/plans", {"run": n.run}),
+        ("plan_job", "POST", "/api/v1/plans", {"run": n.job}),
         ("mlflow_create_run", "POST", f"{MLFLOW}runs/create", {"experiment_id": n.experiment}),
         ("mlflow_create_logged_model", "POST", f"{MLFLOW}logged-models", {"experiment_id": n.experiment}),
         ("mlflow_create_logged_model", "POST", f"{MLFLOW}logged-models", {"experiment_id": "0", "source_run_id": n.run}),
@@ -187,13 +189,14 @@ def found(n: Names) -> list[tuple[str, str, str, object]]:
                   ("list_versions", "GET", f"/api/v1/model-versions?filter={urllib.parse.quote(f)}", None)]
     asked += [("mlflow_get_experiment_by_name", "GET", f"{MLFLOW}experiments/get-by-name?experiment_name={s}-experiment", None),
               ("mlflow_search_logged_models", "POST", f"{MLFLOW}logged-models/search", {"experiment_ids": experiments})]
+    asked += [("list_plan_runs", "GET", f"/api/v1/plans/runs?kin={work}", None) for work in ("", "0" * 16)]
     asked += [("list_studies", "GET", f"/api/v1/studies?user={user}", None) for user in ("", "ann")]
     return asked
 
 
 # Routes that show nothing of anybody's: state of the service, the caller himself, the pages; and what admins alone may.
 OWN = {"healthz", "readyz", "mlflow_version", "mlflow_health", "mlflow_server_info", "openapi", "ui", "ui_asset", "get_me", "login", "logout",
-       "list_secrets", "list_agents", "get_sites",
+       "list_secrets", "list_agents", "get_sites", "list_plan_places",
        "list_lease_files", "get_lease_file"}  # these two only for tokens of agents: pilot_test.py
 ADMINS = {"list_users": "/api/v1/users", "list_audit": "/api/v1/audit", "list_tokens": "/api/v1/users/ann/tokens"}
 SEEN_IN_PART = {"metrics": "/metrics", "get_queue": "/api/v1/queue"}
@@ -230,7 +233,7 @@ def without_ids(body: bytes, names: Names) -> bytes:
 def reading_operations(service: Service) -> set[str]:
     paths = good(call(service, "GET", "/openapi.json")).json()["paths"]
     changing_nothing = {"mlflow_search_runs", "mlflow_search_experiments", "mlflow_get_latest_versions", "mlflow_search_logged_models", "get_curves_of_runs",
-                        "login", "logout"}
+                        "plan_job", "login", "logout"}
     return {o["operationId"] for methods in paths.values() for method, o in methods.items() if method == "get"} | changing_nothing
 
 
@@ -255,7 +258,7 @@ def queue_of(people: People, token: str) -> list[dict]:
 
 
 def all_routes_are_tried(people: People) -> None:
-    named = {attempt[0] for attempt in by_id(Absent()) + found(Absent())} | OWN | set(ADMINS) | set(SEEN_IN_PART)
+    named = {attempt[0] for attempt in by_id(Absent()) + named_by_changes(Absent()) + found(Absent())} | OWN | set(ADMINS) | set(SEEN_IN_PART)
     missing = reading_operations(people.service) - named
     assert not missing, f"no attempt to read is known for {sorted(missing)}; add one, or say that it shows nothing of anybody's"
 

@@ -16,6 +16,8 @@
 #include "linac/control/http/server/request_reader.h"
 #include "linac/control/service/context.h"
 #include "linac/control/service/mlflow/words.h"
+#include "linac/control/service/past_runs.h"
+#include "linac/control/service/plan_request.h"
 #include "linac/control/service/things.h"
 
 namespace linac::service {
@@ -67,6 +69,12 @@ constexpr auto kBounds = std::to_array<Bound>({
     {"batch.entities", mlflow::kEntitiesMax, "metrics, parameters and tags of `log-batch` together", 400,
      "metrics, params and tags"},
     {"batch.body", mlflow::kBodyBytesMax, "bytes of a body that records, in MLflow's API", 413, "larger than"},
+    {"plan.rows", kPlanRowsMax, "`rows` of a plan", 400, "'rows'"},
+    {"plan.patterns", kPlanPatternsMax, "patterns of machines, and regions, each, of a plan", 400, "entries"},
+    {"plan.workers", kPlanWorkersMax, "numbers of workers of a plan", 400, "entries"},
+    {"plan.ways", kPlanCandidatesMax, "ways to run a job that a plan compares", 400, "are the most"},
+    {"plan.runs", PastRuns::kRunsMax, "runs, the newest, that teach a plan", 0, ""},
+    {"plan.record", PastRuns::kRecordBytesMax, "bytes of the `metrics.jsonl` of a run that teaches a plan", 0, ""},
     {"name.metric", catalog::kKeyMax, "bytes of a metric's name", 400, "a metric's name"},
     {"name.tag", catalog::kTagKeyMax, "bytes of the name of a tag or parameter", 400, "the name of tag"},
     {"name.run", catalog::kNameMax, "bytes of the name of a run, experiment or model", 400, "the name of the run"},

@@ -66,10 +66,16 @@ std::shared_ptr<const sites::Site> DeclaredSites::find(const std::string& place)
   return site == sites_.end() ? nullptr : *site;
 }
 
+std::vector<std::shared_ptr<const sites::Site>> DeclaredSites::open_to(const Caller& caller) const {
+  std::vector<std::shared_ptr<const sites::Site>> open;
+  std::ranges::copy_if(sites_, std::back_inserter(open),
+                       [&](const auto& site) { return takes_jobs_of(*site, caller); });
+  return open;
+}
+
 nlohmann::json DeclaredSites::shown_to(const Caller& caller) const {
   nlohmann::json shown = nlohmann::json::array();
-  for (const auto& site : sites_)
-    if (takes_jobs_of(*site, caller)) shown.push_back({{"name", site->name()}, {"kind", site->common().kind}});
+  for (const auto& site : open_to(caller)) shown.push_back({{"name", site->name()}, {"kind", site->common().kind}});
   return shown;
 }
 

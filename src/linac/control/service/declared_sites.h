@@ -1,6 +1,7 @@
 #pragma once
 // The sites that an admin has declared for the queue (`linac serve --sites FILE`): who may send jobs there, and what
-// carries them out. What the file says beside names and kinds is told to nobody. Thread-safe.
+// carries them out. What the file says beside names and kinds is told to nobody, but for `plan` of a site: that is for
+// plans of those who may send jobs there. Thread-safe.
 
 #include <filesystem>
 #include <map>
@@ -25,6 +26,8 @@ class DeclaredSites {
   void check(const std::string& place, const Caller& caller) const;
   /// Null for a place that is none of them.
   std::shared_ptr<const sites::Site> find(const std::string& place) const;
+  /// Those that take the caller's jobs.
+  std::vector<std::shared_ptr<const sites::Site>> open_to(const Caller& caller) const;
   /// What the caller may name: [{"name", "kind"}].
   nlohmann::json shown_to(const Caller& caller) const;
   std::map<std::string, std::unique_ptr<launch::Launcher>> launchers(

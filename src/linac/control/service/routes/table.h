@@ -65,6 +65,9 @@ std::vector<Route> event_routes(Context& context, Authentication& authentication
 
 // The queue: submitting, looking, cancelling, resuming, and the logs and folders of what runs
 std::vector<Route> job_routes(Context& context, execution::Scheduler& scheduler, const DeclaredSites& sites);
+/// What jobs would take, before they are queued.
+std::vector<Route> plan_routes(Context& context, const execution::Scheduler& scheduler, const DeclaredSites& sites,
+                               const launch::PilotBoard& pilots);
 /// Studies that the queue carries out.
 std::vector<Route> submitted_study_routes(Context& context, Desks& desks, Conductor& conductor,
                                           execution::Scheduler& scheduler, const DeclaredSites& sites);
