@@ -29,6 +29,9 @@ function whole(text: string, what: string): number {
   return Number(text);
 }
 
+/** Settings that differ, as they stand. */
+export const settingsOf = (draft: Draft): string[] => draft.set.split("\n").map((line) => line.trim()).filter(Boolean);
+
 /** The request, or an Error that says what cannot be understood. */
 export function submissionOf(draft: Draft): Record<string, unknown> {
   if (draft.job.trim() === "") throw new Error("there is no job yet; paste one, or choose its file");
@@ -37,7 +40,7 @@ export function submissionOf(draft: Draft): Record<string, unknown> {
     directory: draft.directory.trim(),
     name: draft.name.trim(),
     experiment: draft.experiment.trim(),
-    set: draft.set.split("\n").map((line) => line.trim()).filter(Boolean),
+    set: settingsOf(draft),
     priority: whole(draft.priority, "priority"),
     cores: whole(draft.cores, "cores"),
     seconds_max: secondsOf(draft.time),

@@ -18,6 +18,7 @@ import { LogTab } from "./run_log.tsx";
 import { Keeping, Name } from "./run_edit.tsx";
 import { Overview } from "./run_overview.tsx";
 import { Physics } from "./physics.tsx";
+import { PlanView } from "./plan.tsx";
 import { Pictures } from "./pictures.tsx";
 import { ReportTab } from "./run_report.tsx";
 import { WorkersTab } from "./run_workers.tsx";
@@ -28,6 +29,7 @@ const tabs = [
   { id: "overview", title: "Overview" },
   { id: "curves", title: "Curves" },
   { id: "workers", title: "Workers" },
+  { id: "plan", title: "Plan" },
   { id: "log", title: "Log" },
   { id: "pictures", title: "Pictures" },
   { id: "physics", title: "Physics" },
@@ -114,6 +116,7 @@ export function RunPage({ place, me }: { place: Place; me: Me }) {
       {tab === "overview" && <Overview run={run} job={job.value ?? ""} change={mayChange(me, run)} again={again} />}
       {tab === "curves" && <CurvesView runs={same} changed={again} />}
       {tab === "workers" && <WorkersTab run={run} />}
+      {tab === "plan" && <PlanView subject={{ run: run.id }} />}
       {tab === "log" && <LogTab run={run} />}
       {tab === "pictures" && <Pictures runs={same} place={place} />}
       {tab === "physics" && <Physics runs={same} />}

@@ -5,8 +5,10 @@ import { ApiError } from "../api/client.ts";
 import { checkJob, sites, submitJob } from "../api/jobs.ts";
 import type { Me } from "../api/types.ts";
 import { useKept, useLoaded } from "../parts/hooks.ts";
+import type { Subject } from "../api/plans.ts";
 import { hashOf } from "../router.ts";
-import { emptyDraft, submissionOf, type Draft } from "../submission.ts";
+import { emptyDraft, settingsOf, submissionOf, type Draft } from "../submission.ts";
+import { PlanView } from "./plan.tsx";
 
 type Verdict = { of: Draft; error?: Error; run?: { id: string; name: string } };
 
@@ -40,6 +42,7 @@ export function SubmitForm({ me, queued }: { me: Me; queued: () => void }) {
   const { value: places } = useLoaded(sites, []);
   const [verdict, setVerdict] = useState<Verdict>();
   const [busy, setBusy] = useState(false);
+  const [planned, setPlanned] = useState<Subject>();
   const key = useRef(randomKey());
   const told = verdict?.of === draft ? verdict : undefined; // of what is written now
   const ready = told && !told.error && !told.run;
@@ -84,6 +87,7 @@ export function SubmitForm({ me, queued }: { me: Me; queued: () => void }) {
     );
 
   return (
+    <>
     <form
       class="card form"
       aria-label="Submit a job"
@@ -130,7 +134,12 @@ export function SubmitForm({ me, queued }: { me: Me; queued: () => void }) {
         <button type="submit" class="primary" disabled={busy}>
           {ready ? "Put it into the queue" : "Check"}
         </button>
+        <button type="button" disabled={draft.job.trim() === ""} title="what it would take, by runs of the same work" onClick={() => setPlanned({ job: draft.job, set: settingsOf(draft) })}>
+          Plan
+        </button>
       </div>
     </form>
+    {planned && <PlanView subject={planned} />}
+    </>
   );
 }
