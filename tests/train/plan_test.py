@@ -160,10 +160,10 @@ def others(folder: pathlib.Path, job: pathlib.Path, measured: pathlib.Path) -> N
     guessed = row(guess, "here, 1 worker, batch 60")
     check(guessed["step_s"]["low"] <= step[60]["middle"] <= guessed["step_s"]["high"] and any("was not measured" in remark for remark in guessed["remarks"]), "one batch alone says how little it says")
 
-    document = as_json(job, "--measured", of_two, "--replicas", "4,8", "--set", "train.schedule.scale_with_replicas=linear", "--workers", 1)
+    document = as_json(job, "--measured", of_two, "--replicas", "4,8", "--workers", 1)
     eight = row(document, "here, 1 worker, 8 replicas")
     check((eight["replicas"], eight["steps"]) == (8, 9) and eight["step_s"]["middle"] > 1.9 * row(document, "here, 1 worker")["step_s"]["middle"], "more replicas are fewer steps that take longer")
-    check(any("8 x 30 = 240 events (the job's: 120)" in remark and "8 times the setting" in remark for remark in eight["remarks"]), "the row says what is another training")
+    check(any("8 x 30 = 240 events (the job's: 120)" in remark and "as it is (train.schedule.scale_with_replicas: none)" in remark for remark in eight["remarks"]), "the row says what is another training")
     check("note: another training" in plan(job, "--measured", of_two, "--replicas", "8", "--workers", 1), "and so does the text")
     few = as_json(job, "--measured", of_two, "--replicas", "4,64", "--workers", 1)
     check(len(few["rows"]) == 1 and any("left out, 64 replicas" in remark for remark in few["remarks"]), "what has too few events is left out, and said so")
