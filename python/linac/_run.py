@@ -193,7 +193,9 @@ class Run:
             raise LinacError(f"[run] {self.folder}: its job is gone; `linac train JOB --out {self.folder} --resume` with the job file", 2)
         # Where nothing was written yet there is nothing to go on from.
         begun = (self.folder / "run.json").exists()
-        return start(self.folder, job, ["--resume" if begun else "--resume-or-start", *words])
+        run = start(self.folder, job, ["--resume" if begun else "--resume-or-start", *words])
+        run._module = self._module
+        return run
 
     def watch(self, pause_s: float = 1.0) -> None:
         """Shows the curves while it trains, and returns when it ends: a picture in a notebook, a line for each epoch in a terminal. Ctrl-C ends the
@@ -202,7 +204,7 @@ class Run:
         update = _notebook_display(self)
         try:
             while True:
-                ended = self._process() is None
+                ended = self.status not in ("starting", "running")
                 if update is not None:
                     update()
                 else:

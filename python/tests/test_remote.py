@@ -48,9 +48,11 @@ def same(one, other):
     return list(one.history["loss"]) == list(other.history["loss"]) and weights(one) == weights(other)
 
 
-def test_site(events, sites):
+def test_site(events, sites, capsys):
     here = linac.fit(*events, validation_split=0.25, **WORDS)
     run = linac.fit(*events, validation_split=0.25, on="here", **WORDS)
+    run.watch(pause_s=0.2)
+    assert capsys.readouterr().out.count("epoch") == 2
     assert isinstance(linac.Run(run.folder), RemoteRun) and linac.runs.last().folder == run.folder
     assert run.wait().status == "succeeded" and run.error is None and run.model_file.exists() and same(run, here.wait())
     assert "epoch 2/2" in run.log() and np.array_equal(linac.predict(run, events[1]), linac.predict(here, events[1]))
