@@ -15,7 +15,7 @@ sys.path[:0] = [str(stage.ROOT / "tests"), str(stage.ROOT / "python")]
 METHODS = ("get", "post", "put", "patch", "delete")
 WORDS_AT = 30
 HEADING = re.compile(r"^([A-Z][\w ]*):$")
-ROW = re.compile(r"^  (\S.*?)(?: {2,}(\S.*))?$")
+BEGIN = re.compile(r"^  \S")
 
 
 def write(folder: pathlib.Path, program: pathlib.Path) -> None:
@@ -56,22 +56,28 @@ def told(program: pathlib.Path, *words: str) -> str:
 
 
 def rows(help: str, heading: str) -> list[tuple[str, str]]:
-    """[(name, words)] of the part of a help with this heading. Words begin in column WORDS_AT, those of a long name in the next line."""
+    """[(name, words)] of the part of a help with this heading."""
     found: list[tuple[str, str]] = []
     inside = False
     lines = help.splitlines()
     for line, after in zip(lines, [*lines[1:], ""], strict=True):
         if match := HEADING.match(line):
             inside = match[1] == heading
-        elif inside and line[:2] == "  " and line[2:3].strip() and line[WORDS_AT - 1 : WORDS_AT + 1].strip() == line[WORDS_AT : WORDS_AT + 1] and not after.startswith(" " * WORDS_AT):
-            found.append((line[:WORDS_AT].strip(), line[WORDS_AT:].strip()))
-        elif inside and (match := ROW.match(line)):
-            found.append((match[1], match[2] or ""))
+        elif inside and BEGIN.match(line):
+            found.append(row(line, after))
         elif inside and found and line.startswith(" " * WORDS_AT):
             found[-1] = (found[-1][0], f"{found[-1][1]} {line.strip()}".strip())
         elif line and not line.startswith(" "):
             inside = False
     return found
+
+
+def row(line: str, after: str) -> tuple[str, str]:
+    """Words begin in column WORDS_AT, those of a long name in the line after it."""
+    if line[WORDS_AT - 1 : WORDS_AT] in ("", " ") and not after.startswith(" " * WORDS_AT):
+        return line[:WORDS_AT].strip(), line[WORDS_AT:].strip()
+    name, _, words = line.strip().partition("  ")
+    return name, words.strip()
 
 
 def cell(text: str) -> str:
