@@ -49,11 +49,17 @@ else:
     events = ak.unflatten(ak.from_numpy(plain, regulararray=True), counts)
 plain.tofile(f"{folder}/plain")  # both that follow find memory for the cache of files at hand
 os.remove(f"{folder}/plain")
-found = measured(lambda: _columns.write(f"{folder}/events.arrow", [_columns.column("x", events)]))
-os.remove(f"{folder}/events.arrow")
-copy = measured(lambda: plain.tofile(f"{folder}/plain"))
-os.remove(f"{folder}/plain")
-print(json.dumps({"kind": sys.argv[3], "bytes": plain.nbytes, **found, **{f"copy_{key}": copy[key] for key in ("wall_s", "cpu_s")}}))
+def hand_over():
+    _columns.write(f"{folder}/events.arrow", [_columns.column("x", events)])
+turns = []
+for _ in range(3):  # a virtual machine may have to ask its host for that memory again: where it does, the later turns are the faster ones
+    found = measured(hand_over)
+    os.remove(f"{folder}/events.arrow")
+    copy = measured(lambda: plain.tofile(f"{folder}/plain"))
+    os.remove(f"{folder}/plain")
+    turns.append({**found, **{f"copy_{key}": copy[key] for key in ("wall_s", "cpu_s")}})
+least = {f"least_{key}": min(one[key] for one in turns) for key in ("wall_s", "cpu_s", "copy_wall_s", "copy_cpu_s")}
+print(json.dumps({"kind": sys.argv[3], "bytes": plain.nbytes, **turns[0], **least}))
 """
 FIT = BEGIN + """
 import linac
@@ -127,8 +133,9 @@ def page(result: dict) -> str:
     lines.append(f"| `import linac`, beyond Python's start | {figure('import', 'wall_s')} | {figure('import', 'cpu_s')} |")
     for index, one in enumerate(rounds[0]["handed_over"]):
         gigabytes = f"{one['bytes'] / 1e9:.2f} GB of {'NumPy' if one['kind'] == 'numpy' else 'jagged awkward'}"
-        lines.append(f"| {gigabytes}, handed over | {figure('handed_over', index, 'wall_s')} | {figure('handed_over', index, 'cpu_s')} |")
-        lines.append(f"| the same bytes, `tofile` | {figure('handed_over', index, 'copy_wall_s')} | {figure('handed_over', index, 'copy_cpu_s')} |")
+        for turn, which in (("", ""), ("least_", ", the least of three turns")):
+            for copy, what in (("", f"{gigabytes}, handed over"), ("copy_", "the same bytes, `tofile`")):
+                lines.append(f"| {what}{which} | {figure('handed_over', index, f'{turn}{copy}wall_s')} | {figure('handed_over', index, f'{turn}{copy}cpu_s')} |")
     lines.append(f"| `linac.fit` of 1,000,000 events and `wait` | {figure('fit', 'fit_wall_s')} | |")
     lines.append(f"| `linac train` of the file that it wrote | {figure('fit', 'verb_wall_s')} | |")
     lines.append(f"| one beyond the other | {figure('fit', 'beyond_the_verb_wall_s')} | |")

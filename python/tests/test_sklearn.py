@@ -18,10 +18,11 @@ from linac.sklearn import LinacClassifier, LinacRegressor
 
 LONG = "LINAC_LONG" in os.environ
 QUICK = {"random_state": 1, "epochs": 40, "batch_size": 8, "learning_rate": 0.02, "hidden": (16,)}
-# Those that say most, of what the program does.
+# Those that train nothing, or once.
 SHORT = {
     "check_estimator_cloneable", "check_no_attributes_set_in_init", "check_parameters_default_constructible", "check_get_params_invariance", "check_set_params",
-    "check_do_not_raise_errors_in_init_or_set_param", "check_classifiers_classes", "check_estimators_pickle", "check_dict_unchanged",
+    "check_do_not_raise_errors_in_init_or_set_params", "check_estimators_unfitted", "check_mixin_order", "check_valid_tag_types", "check_estimator_repr",
+    "check_estimators_nan_inf", "check_fit1d", "check_complex_data", "check_classifiers_one_label", "check_estimator_sparse_tag", "check_fit2d_1sample",
 }  # fmt: skip
 WEIGHTS_ARE_NO_REPEATS = "an event of weight 2 is in one batch, and two equal events are in several: the order of a training differs"
 
@@ -59,8 +60,8 @@ def test_classes_as_texts():
 def test_weights():
     x, y = small_events(200)
     heavy = LinacClassifier(**QUICK).fit(x, y, sample_weight=np.where(y == 1, 100.0, 0.01)).predict(x)
-    assert heavy.mean() > 0.9
-    assert LinacClassifier(**QUICK, class_weight={0: 100.0, 1: 0.01}).fit(x, y).predict(x).mean() < 0.1
+    assert heavy.mean() > y.mean() + 0.2
+    assert LinacClassifier(**QUICK, class_weight={0: 100.0, 1: 0.01}).fit(x, y).predict(x).mean() < y.mean() - 0.2
 
 
 def test_regression():
