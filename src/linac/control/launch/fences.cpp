@@ -66,6 +66,7 @@ class Filter {
     refuse_flags(SYS_clone, kNewNamespaces);
     answer(SECCOMP_RET_ALLOW);
   }
+  const std::vector<sock_filter>& steps() const { return program_; }
   std::string bytes() const {
     return {reinterpret_cast<const char*>(program_.data()), program_.size() * sizeof(sock_filter)};
   }
@@ -116,6 +117,12 @@ Descriptor in_memory(const std::string& bytes) {
 Descriptor call_filter() {
   static const std::string bytes = Filter().bytes();
   return in_memory(bytes);
+}
+
+bool put_up_call_filter() {
+  std::vector<sock_filter> steps = Filter().steps();
+  const sock_fprog program{static_cast<unsigned short>(steps.size()), steps.data()};
+  return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) == 0;
 }
 
 int landlock_version() {

@@ -13,6 +13,10 @@ namespace linac::launch {
 /// The filter in memory, as bwrap reads it (`--seccomp`). Empty (errno) if there is no memory left.
 Descriptor call_filter();
 
+/// Puts the same filter up around the calling thread, which has no new privileges (PR_SET_NO_NEW_PRIVS). False (errno)
+/// if the kernel does not take it.
+bool put_up_call_filter();
+
 /// Puts up Landlock around the calling thread, which has no new privileges (PR_SET_NO_NEW_PRIVS), as far as the kernel
 /// has it. False (errno) if the kernel has it and it cannot be put up.
 bool put_up_landlock();

@@ -141,7 +141,11 @@ void leave_behind_what_is_the_services() {
   leave_behind_what_is_the_services();
   prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
   if (!put_up_landlock()) fail("Landlock cannot be put up");
-  if (account != nullptr) become(*account);
+  if (account != nullptr) {
+    become(*account);
+    // A sandbox puts it up itself, behind its last mount.
+    if (!command.view && !put_up_call_filter()) fail("the filter of system calls cannot be put up");
+  }
   umask(022);
   if (!command.directory.empty() && chdir(command.directory.c_str()) != 0)
     fail(("the folder " + command.directory + " cannot be entered").c_str());
