@@ -4,11 +4,11 @@
 
 #include <atomic>
 #include <chrono>
+#include <cmath>
 #include <condition_variable>
-#include <deque>
 #include <mutex>
+#include <span>
 #include <thread>
-#include <unordered_map>
 #include <utility>
 
 #include "linac/base/base/log.h"
@@ -16,27 +16,22 @@
 #include "linac/base/base/secure_random.h"
 #include "linac/control/catalog/connection.h"
 #include "linac/control/catalog/integrity.h"
+#include "linac/control/catalog/write_turns.h"
 
 namespace linac::catalog {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+using Item = WaitingWrite;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr size_t kGroupMax = 1024;         // works in one transaction
-constexpr milliseconds kGroupTimeMax{20};  // and their time before the commit, so that the first need not wait for long
+constexpr milliseconds kGroupTimeMax{20};  // and their time before the commit, so that none waits long for another's
 constexpr seconds kOtherServiceMax{5};     // a service that was killed has not quite gone yet
 constexpr seconds kLostMax{60}, kLostReadMax{15};  // trying to reach the database again
 constexpr milliseconds kRetry{100};
 constexpr int64_t kLookedAtFirstBytes = 64 << 20;  // of a database whose pages are looked at before it is used
-
-struct Item {
-  std::string who;
-  Catalog::Work work;
-  Catalog::Done done;
-  std::exception_ptr error;
-};
 
 /// The connection went away before or during the commit.
 struct Lost {
@@ -74,7 +69,8 @@ class Catalog::Implementation {
       writer_->commit();
     }
     if (large) looker_ = std::thread([this] { look_at_pages(); });
-    for (int i = 0; i < std::max(1, readers); ++i) free_.push_back(open_connection(url));
+    free_.resize(static_cast<size_t>(std::max(1, readers)));  // opened as they are wanted, but the one taken first
+    free_.back() = open_connection(url);
     thread_ = std::thread([this] { serve(); });
   }
 
@@ -96,11 +92,9 @@ class Catalog::Implementation {
     }
     {
       const std::lock_guard lock(mutex_);
-      if (count_ < kWaitingMax) {
-        std::deque<Item>& of_one = waiting_[who];
-        if (of_one.empty()) order_.push_back(who);
-        of_one.push_back({who, std::move(work), std::move(done), nullptr});
-        if (++count_ == 1) wake_.notify_one();
+      if (waiting_.size() < kWaitingMax) {
+        waiting_.add({who, std::move(work), std::move(done)});
+        if (waiting_.size() == 1) wake_.notify_one();
         return;
       }
     }
@@ -186,36 +180,22 @@ class Catalog::Implementation {
     for (;;) {
       {
         std::unique_lock lock(mutex_);
-        wake_.wait(lock, [&] { return stopping_ || count_ > 0; });
-        if (count_ == 0) return;
-        while (count_ > 0 && group.size() < kGroupMax) group.push_back(next());
+        wake_.wait(lock, [&] { return stopping_ || waiting_.size() > 0; });
+        if (waiting_.size() == 0) return;
+        // Who has changes that take long is not let into a transaction that others wait for.
+        std::chrono::microseconds together{};
+        while (waiting_.size() > 0 && group.size() < kGroupMax) {
+          if (!group.empty() && together + waiting_.expected() > kGroupTimeMax) break;
+          group.push_back(waiting_.next());
+          together += group.back().expected;
+        }
       }
       const size_t n = acknowledged_from(group);
       const std::lock_guard lock(mutex_);
-      for (; group.size() > n; group.pop_back()) give_back(std::move(group.back()));
+      for (const Item& item : std::span(group).first(n)) waiting_.charge(item);
+      for (; group.size() > n; group.pop_back()) waiting_.give_back(std::move(group.back()));
       group.clear();
     }
-  }
-
-  /// The first that waits of him whose turn it is.
-  Item next() {
-    const auto at = waiting_.find(order_.front());
-    order_.pop_front();
-    Item item = std::move(at->second.front());
-    at->second.pop_front();
-    if (at->second.empty())
-      waiting_.erase(at);
-    else
-      order_.push_back(at->first);
-    --count_;
-    return item;
-  }
-  void give_back(Item item) {
-    std::deque<Item>& of_one = waiting_[item.who];
-    if (!of_one.empty()) std::erase(order_, item.who);
-    order_.push_front(item.who);
-    of_one.push_front(std::move(item));
-    ++count_;
   }
 
   /// Carries out the first of `items`, one at least, and tells them; how many.
@@ -284,9 +264,14 @@ class Catalog::Implementation {
     bool committing = false;
     try {
       c.begin_write();
-      const auto enough = Clock::now() + kGroupTimeMax;
-      while (n < items.size() && (n == 0 || Clock::now() < enough)) {
+      const auto begin = Clock::now(), enough = begin + kGroupTimeMax;
+      auto now = begin;
+      while (n < items.size() && (n == 0 || now < enough)) {
         Item& item = items[n++];
+        const auto took = [&, before = now] {
+          now = Clock::now();
+          item.taken = std::chrono::duration_cast<std::chrono::microseconds>(now - before);
+        };
         item.error = nullptr;
         if (savepoints) c.post("SAVEPOINT one");
         c.forget_wrote();
@@ -296,7 +281,9 @@ class Catalog::Implementation {
             c.settle();
             c.post("RELEASE SAVEPOINT one");
           }
+          took();
         } catch (...) {
+          took();
           if (!c.alive()) throw;
           item.error = std::current_exception();
           if (c.damaged()) found_damage("a page that was written");
@@ -312,6 +299,7 @@ class Catalog::Implementation {
       if (!savepoints) {
         c.settle();  // so that a failure is known before the commit is asked for
       }
+      share_out(items.first(n), Clock::now() - now);
       committing = true;
       committing_ = n;
       c.commit();
@@ -327,6 +315,15 @@ class Catalog::Implementation {
     }
   }
 
+  /// What PostgreSQL was still at when all had been said, to those who said it.
+  static void share_out(std::span<Item> items, Clock::duration rest) {
+    std::chrono::microseconds together{1};
+    for (const Item& item : items) together += item.taken;
+    const double more = std::chrono::duration<double, std::micro>(rest).count() / static_cast<double>(together.count());
+    for (Item& item : items)
+      item.taken += std::chrono::microseconds(std::llround(more * static_cast<double>(item.taken.count())));
+  }
+
   const std::string url_, owner_;
   std::unique_ptr<Connection> writer_;
   int64_t number_ = 0;     // of the newest transaction
@@ -335,9 +332,7 @@ class Catalog::Implementation {
 
   std::mutex mutex_;
   std::condition_variable wake_;
-  std::unordered_map<std::string, std::deque<Item>> waiting_;  // none of them empty
-  std::deque<std::string> order_;                              // in which their turns come
-  size_t count_ = 0;                                           // of all that wait
+  WriteTurns waiting_;
   bool stopping_ = false;
 
   std::atomic<bool> damaged_ = false, stop_looking_ = false;

@@ -28,8 +28,9 @@ class Catalog {
   /// disk, with what it threw (it alone is undone), or with the environment error that undid the transaction. A lost
   /// connection to PostgreSQL is opened again, and the transaction tried again for a bounded time. At most kWaitingMax
   /// wait; beyond, `done` is called at once with kLimit. `work` may therefore run more than once and must set, not add
-  /// to, what it captures. Works of one `who` are carried out in their order, those of several in turn: whoever has
-  /// many waiting keeps others waiting for one of his, and for the transaction that goes on.
+  /// to, what it captures. Works of one `who` are carried out in their order, those of several by what they took of
+  /// late (write_turns.h): whoever has many waiting, or long ones, keeps others waiting for the transaction that goes
+  /// on.
   void write(Work work, Done done, const std::string& who = {});
   /// Runs `work` on a reader's connection in the calling thread, in one read transaction. Waits for a free connection.
   void read(const Work& work, ReadLimit limit = {});
