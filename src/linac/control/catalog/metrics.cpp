@@ -32,6 +32,25 @@ RememberedRun& remembered(Connection& c, const std::string& id, RememberedRun& o
   return otherwise;
 }
 
+using Curves = std::vector<std::pair<const std::string*, std::vector<Point>>>;
+
+/// Remembers what the table has of these curves; of those that it has not, that they are new.
+void learn_series(Connection& c, RememberedRun& run, const Curves& curves) {
+  std::vector<const std::string*> unknown;
+  for (const auto& [key, curve] : curves)
+    if (!run.series.contains(*key)) unknown.push_back(key);
+  if (unknown.empty()) return;
+  if (run.names < 0) run.names = count_of_run(c, "series", run.number);
+  const auto known =
+      run.names == 0 ? std::unordered_map<std::string, SeriesState>() : read_series(c, run.number, unknown);
+  for (const std::string* key : unknown) {
+    const auto found = known.find(*key);
+    if (found == known.end()) check_key("metric", *key);
+    run.series.emplace(*key, found == known.end() ? SeriesState() : found->second);
+    if (c.memory) c.memory->count_series();
+  }
+}
+
 int64_t acknowledged_by_number(Database& database, int64_t run, const std::string& sender) {
   const auto row = database.first("SELECT sequence FROM senders WHERE run = $1 AND sender = $2", run, sender);
   return row ? row->integer(0) : 0;
@@ -92,29 +111,29 @@ void append_points(Database& database, const std::string& run, std::span<const K
   RememberedRun& r = remembered(c, run, unremembered);
 
   // The curves in the order in which they first come, each with its points in order.
-  std::vector<std::pair<const std::string*, std::vector<Point>>> curves;
+  Curves curves;
   std::unordered_map<std::string_view, size_t> places;
   for (const KeyedPoint& p : points) {
     const auto [at, added] = places.emplace(p.key, curves.size());
     if (added) curves.emplace_back(&p.key, std::vector<Point>());
     curves[at->second].second.push_back(p.point);
   }
+  learn_series(c, r, curves);
+  std::vector<FreshSeries> fresh;
   for (auto& [key, curve] : curves) {
-    auto at = r.series.find(*key);
-    if (at == r.series.end()) {
-      const SeriesState state = read_series(c, r.number, *key);
-      if (state.count == 0) check_key("metric", *key);
-      at = r.series.emplace(*key, state).first;
-      if (c.memory) c.memory->count_series();
-    }
-    if (repeated == Repeated::kOnce) drop_repeated(c, curve, at->second);
+    SeriesState& state = r.series.at(*key);
+    if (repeated == Repeated::kOnce) drop_repeated(c, curve, state);
     if (curve.empty()) continue;
-    const bool fresh = at->second.number == 0;
-    if (fresh && r.names < 0) r.names = count_of_run(c, "series", r.number);
-    if (fresh) check_count("metrics", r.names + 1, kNamesOfRunMax);
-    append_to_series(c, r.number, *key, at->second, curve);
-    if (fresh) ++r.names;
+    if (state.number != 0)
+      append_to_series(c, state, curve);
+    else
+      fresh.push_back({key, &state, curve});
   }
+  if (fresh.empty()) return;
+  if (r.names < 0) r.names = count_of_run(c, "series", r.number);
+  check_count("metrics", r.names + static_cast<int64_t>(fresh.size()), kNamesOfRunMax);
+  append_fresh(c, r.number, fresh);
+  r.names += static_cast<int64_t>(fresh.size());
 }
 
 int64_t append_batch(Database& database, const std::string& run, const std::string& sender, int64_t sequence,

@@ -142,6 +142,25 @@ TEST_P(MetricsTest, ABatchIsAppliedOnceAndInOrder) {
   EXPECT_EQ(acknowledged(db(), run, "w0"), 2);
 }
 
+TEST_P(MetricsTest, ManyNewCurvesAtOnceAreEachItsOwn) {
+  const std::string run = new_run();
+  connection(db()).memory = std::make_unique<WriterMemory>();
+  append(run, {at(1)}, "known");
+  for (const int round : {1, 2}) {
+    std::vector<KeyedPoint> points;
+    for (int i = 0; i < 141 * round; ++i)  // of each size of a statement at least one
+      for (int64_t step : {10 * round, 10 * round + 1}) points.push_back({fmt::format("m{}", i), at(step + i)});
+    append_points(db(), run, points);
+    connection(db()).memory->forget_all();  // the next ones are looked for in the table
+  }
+  EXPECT_EQ(db().query("SELECT COUNT(*) FROM series").front().integer(0), 1 + 282);
+  EXPECT_EQ(curve(db(), run, "m7").size(), 4u);
+  EXPECT_EQ(curve(db(), run, "m7").front(), at(17));
+  EXPECT_EQ(curve(db(), run, "m281").size(), 2u);
+  EXPECT_EQ(curve(db(), run, "m281").front(), at(20 + 281));
+  EXPECT_EQ(curve(db(), run, "known").size(), 1u);
+}
+
 TEST_P(MetricsTest, WhatCannotBeAppendedIsRefused) {
   const std::string run = new_run();
   const auto key = [&](const std::string& name) { return refusal([&] { append(run, {at(1)}, name); }); };

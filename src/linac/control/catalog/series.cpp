@@ -3,6 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <string_view>
+#include <utility>
+
+#include "linac/control/catalog/sql_text.h"
 
 namespace linac::catalog {
 namespace {
@@ -36,22 +40,10 @@ void add_to_summary(SeriesState& state, std::span<const Point> points) {
   }
 }
 
-void write_series(Connection& c, int64_t run, const std::string& key, SeriesState& s) {
+void write_series(Connection& c, const SeriesState& s) {
   const Bytes last = packed(std::array{s.last});
   const Value value = number_or_null(s.last.value), min = finite_or_null(s.any_finite, s.min),
               max = finite_or_null(s.any_finite, s.max);
-  if (s.number == 0) {
-    s.number =
-        c.query(
-             "INSERT INTO series (run, key, count, not_finite, in_order, tail_first, tail_blocks, middle_first, "
-             "middle_blocks, last, last_value, min_value, max_value) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, "
-             "$11, $12, $13) RETURNING number",
-             run, key, s.count, s.not_finite, int64_t{s.in_order}, s.tail_first, s.tail_blocks, s.middle_first,
-             s.middle_blocks, last, value, min, max)
-            .front()
-            .integer(0);
-    return;
-  }
   c.post(
       "UPDATE series SET count = $2, not_finite = $3, in_order = $4, tail_first = $5, tail_blocks = $6, middle_first = "
       "$7, "
@@ -96,44 +88,90 @@ void tidy(Connection& c, SeriesState& s) {
   s.middle_blocks = 0;
 }
 
-}  // namespace
+// Of statements that name several curves: few texts, so that each stays prepared.
+constexpr size_t kReadTogether = 64, kInsertedTogether[] = {32, 8, 1};
 
-SeriesState read_series(Database& database, int64_t run, const std::string& key) {
+SeriesState state_of(const Row& row) {
   SeriesState s;
-  const auto row = database.first(
-      "SELECT number, count, not_finite, in_order, tail_first, tail_blocks, middle_first, middle_blocks, last, "
-      "min_value, "
-      "max_value FROM series WHERE run = $1 AND key = $2",
-      run, key);
-  if (!row) return s;
-  s.number = row->integer(0);
-  s.count = row->integer(1);
-  s.not_finite = row->integer(2);
-  s.in_order = row->integer(3) != 0;
-  s.tail_first = row->integer(4);
-  s.tail_blocks = row->integer(5);
-  s.middle_first = row->integer(6);
-  s.middle_blocks = row->integer(7);
-  s.last = unpacked(row->bytes(8)).at(0);
-  s.any_finite = !row->null(9);
+  s.number = row.integer(1);
+  s.count = row.integer(2);
+  s.not_finite = row.integer(3);
+  s.in_order = row.integer(4) != 0;
+  s.tail_first = row.integer(5);
+  s.tail_blocks = row.integer(6);
+  s.middle_first = row.integer(7);
+  s.middle_blocks = row.integer(8);
+  s.last = unpacked(row.bytes(9)).at(0);
+  s.any_finite = !row.null(10);
   if (s.any_finite) {
-    s.min = row->number(9);
-    s.max = row->number(10);
+    s.min = row.number(10);
+    s.max = row.number(11);
   }
   return s;
 }
 
-void append_to_series(Connection& c, int64_t run, const std::string& key, SeriesState& state,
-                      std::span<const Point> points) {
-  if (points.empty()) return;
+/// Gives those that are not in the table yet their rows and numbers.
+void insert_series(Connection& c, int64_t run, std::span<const FreshSeries> fresh) {
+  SqlText sql;
+  sql << "INSERT INTO series (run, key, count, not_finite, in_order, tail_first, tail_blocks, middle_first, "
+         "middle_blocks, last, last_value, min_value, max_value) VALUES ";
+  std::unordered_map<std::string_view, SeriesState*> states;
+  for (const FreshSeries& one : fresh) {
+    const SeriesState& s = *one.state;
+    sql << (states.empty() ? "(" : ", (") << sql.bind(run);
+    for (Value value :
+         {Value(*one.key), Value(s.count), Value(s.not_finite), Value(int64_t{s.in_order}), Value(s.tail_first),
+          Value(s.tail_blocks), Value(s.middle_first), Value(s.middle_blocks), Value(packed(std::array{s.last})),
+          number_or_null(s.last.value), finite_or_null(s.any_finite, s.min), finite_or_null(s.any_finite, s.max)})
+      sql << ", " << sql.bind(std::move(value));
+    sql << ")";
+    states.emplace(*one.key, one.state);
+  }
+  sql << " RETURNING key, number";
+  for (const Row& row : sql.rows(c)) states.at(row.text(0))->number = row.integer(1);
+}
+
+}  // namespace
+
+std::unordered_map<std::string, SeriesState> read_series(Database& database, int64_t run,
+                                                         std::span<const std::string* const> keys) {
+  std::unordered_map<std::string, SeriesState> found;
+  for (; !keys.empty(); keys = keys.subspan(std::min(kReadTogether, keys.size()))) {
+    const auto some = keys.first(std::min(kReadTogether, keys.size()));
+    SqlText sql;
+    sql << "SELECT key, number, count, not_finite, in_order, tail_first, tail_blocks, middle_first, middle_blocks, "
+           "last, min_value, max_value FROM series WHERE run = "
+        << sql.bind(run) << " AND key IN (" << sql.bind(*some.front());
+    const size_t places = some.size() == 1 ? 1 : kReadTogether;
+    for (size_t i = 1; i < places; ++i) sql << ", " << sql.bind(*some[std::min(i, some.size() - 1)]);
+    sql << ")";
+    for (const Row& row : sql.rows(database)) found.emplace(row.text(0), state_of(row));
+  }
+  return found;
+}
+
+void append_fresh(Connection& c, int64_t run, std::span<const FreshSeries> fresh) {
+  for (const FreshSeries& one : fresh) {
+    add_to_summary(*one.state, one.points);
+    ++one.state->tail_blocks;
+  }
+  for (auto left = fresh; !left.empty();)
+    for (const size_t together : kInsertedTogether)
+      for (; left.size() >= together; left = left.subspan(together)) insert_series(c, run, left.first(together));
+  for (const FreshSeries& one : fresh) {
+    insert_block(c, *one.state, 0, one.points);
+    tidy(c, *one.state);
+    if (one.state->tail_blocks == 0) write_series(c, *one.state);
+  }
+}
+
+void append_to_series(Connection& c, SeriesState& state, std::span<const Point> points) {
   const int64_t first = state.count;
   add_to_summary(state, points);
   ++state.tail_blocks;
-  const bool fresh = state.number == 0;
-  if (fresh) write_series(c, run, key, state);  // the block refers to it
   insert_block(c, state, first, points);
   tidy(c, state);
-  if (!fresh || state.tail_blocks == 0) write_series(c, run, key, state);
+  write_series(c, state);
 }
 
 }  // namespace linac::catalog
