@@ -43,6 +43,17 @@ def has_sandbox() -> bool:
     return succeeds("bwrap", "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "--unshare-pid", "--unshare-ipc", "--die-with-parent", "true")
 
 
+def has_control_groups() -> bool:
+    """What src/linac/control/launch/control_groups.h asks for: that groups with each limit can be made below this process's own."""
+    for line in pathlib.Path("/proc/self/cgroup").read_text().splitlines():
+        _, names, path = line.split(":", 2)
+        if {"memory", "pids", "cpu"} & set(names.split(",")):
+            if not os.access(pathlib.Path("/sys/fs/cgroup", names, path.lstrip("/")), os.W_OK):
+                return False
+    own = pathlib.Path("/sys/fs/cgroup")
+    return os.geteuid() == 0 and ((own / "memory").exists() or os.access(own / "cgroup.subtree_control", os.W_OK))
+
+
 def reaches(host: str) -> bool:
     try:
         return bool(socket.getaddrinfo(host, 443))
@@ -89,6 +100,8 @@ class Machine:
                 return succeeds("unshare", *([] if os.geteuid() == 0 else ["--user", "--map-root-user"]), "--mount", "mount", "-t", "tmpfs", "none", "/mnt")
             case "sandbox":
                 return has_sandbox()
+            case "groups":
+                return has_control_groups()
             case "network":
                 return has_network()
             case "ipv6":

@@ -84,7 +84,8 @@ void add_agent_verb(CLI::App& app) {
                    "where it works; kept, so that the next agent there hands in what this one could not (default: one "
                    "below TMPDIR that goes with it)");
   verb->add_option("--slots", options.slots,
-                   "what jobs may have, e.g. cores=8,memory=32G,gpus=2 (default: the whole host)");
+                   "what jobs may have, e.g. cores=8,memory=32G,gpus=2 (default: the whole host); processes=512: for "
+                   "each core of a job");
   verb->add_option("--tags", options.tags, "words that jobs may ask for (`linac submit --tags`)")->delimiter(',');
   auto* price =
       verb->add_option("--price", options.price,

@@ -105,7 +105,8 @@ void add_serve_verb(CLI::App& app) {
       "address, or network as 10.1.0.0/16, of a proxy whose X-Forwarded-For is believed; repeat for several");
   verb->add_option("--requests-per-second", options->requests_per_s_max, "the most of one user")->capture_default_str();
   verb->add_option("--slots", options->slots,
-                   "what jobs may have, e.g. cores=8,memory=32G,gpus=2 (default: the whole host)");
+                   "what jobs may have, e.g. cores=8,memory=32G,gpus=2 (default: the whole host); processes=512: for "
+                   "each core of a job");
   verb->add_option("--lease", options->lease_s,
                    "seconds after which a job of an agent (`linac agent`) that is not heard of goes on elsewhere")
       ->check(CLI::Range(2, 86400))

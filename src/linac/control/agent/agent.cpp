@@ -93,7 +93,8 @@ class Agent {
       : options_(options),
         home_(options.folder),
         why_no_sandbox_(options.trust_jobs ? "" : launch::why_no_sandbox()),
-        launcher_({options.program.string(), "supervise", "--with-parent", std::to_string(::getpid())}, slots(options)),
+        launcher_({options.program.string(), "supervise", "--with-parent", std::to_string(::getpid())}, slots(options),
+                  groups_),
         begin_(Clock::now()),
         busy_until_(begin_) {
     settings_ = {options.login, !options.trust_jobs, home_.root(), {}, options.program, {}};
@@ -102,6 +103,7 @@ class Agent {
       settings_.needed = launch::needed_by(options.program.parent_path() / "linac-compute");
     adopt();
     log::info(fmt::format("[agent] {} asks {} for work, in {}", name(), options.login.server, home_.root().string()));
+    log::info("[agent] " + groups_.said());
     if (!why_no_sandbox_.empty())
       log::info(
           fmt::format("[agent] no sandbox here ({}): only jobs of the token's own user are taken", why_no_sandbox_));
@@ -320,6 +322,7 @@ class Agent {
   const Home home_;
   const std::string why_no_sandbox_;
   WorkSettings settings_;
+  const launch::ControlGroups groups_ = launch::ControlGroups::of_host();
   launch::LocalLauncher launcher_;  // of the thread that runs
   const Clock::time_point begin_;
   Clock::time_point busy_until_, stopped_at_{};

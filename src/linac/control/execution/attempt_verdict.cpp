@@ -16,9 +16,17 @@ using job::ExitClass;
 constexpr const char* kStoppedByBudget =
     "stopped by its budget, after a checkpoint (with more of it: linac resume RUN --set budget.KEY=N)";
 
-std::string described(int signal) {
+std::string described(int signal, bool of_memory) {
   return fmt::format("killed by signal {} ({}){}", signal, strsignal(signal),
-                     signal == SIGKILL ? "; often the kernel, when memory runs out" : "");
+                     signal == SIGKILL && !of_memory ? "; often the kernel, when memory runs out" : "");
+}
+
+// What the kernel has to do with it, behind whatever else is said of the end.
+std::string of_memory(const launch::Exit& exit) {
+  if (exit.out_of_memory_mb == 0) return "";
+  return fmt::format(
+      "; the kernel has killed processes of it, as all together had taken its {} MB of memory (more of it: --memory)",
+      exit.out_of_memory_mb);
 }
 
 std::string described_status(int status) {
@@ -26,12 +34,13 @@ std::string described_status(int status) {
   return fmt::format("ended with exit status {}{}", status, word.empty() ? "" : fmt::format(" ({})", word));
 }
 
-AttemptVerdict by_itself(const launch::Exit& exit, bool began, const std::string& told) {
+AttemptVerdict by_its_end(const launch::Exit& exit, bool began, const std::string& told) {
   const auto said = [&](const std::string& otherwise) { return told.empty() ? otherwise : told; };
   if (!exit.problem.empty()) return {Outcome::kFailed, "cannot be started: " + exit.problem};
   const int signal = exit.signal != 0 ? exit.signal : job::signal_in(exit.status);
   if (signal != 0)
-    return {job::class_of_signal(signal) == ExitClass::kLost ? Outcome::kLost : Outcome::kFailed, described(signal)};
+    return {job::class_of_signal(signal) == ExitClass::kLost ? Outcome::kLost : Outcome::kFailed,
+            described(signal, exit.out_of_memory_mb > 0)};
   // Whoever has it begun once more changes nothing of that.
   if (exit.status == int(ErrorCode::kBudget))
     return {Outcome::kFailed, told.empty() ? kStoppedByBudget : fmt::format("{}: {}", kStoppedByBudget, told)};
@@ -47,6 +56,12 @@ AttemptVerdict by_itself(const launch::Exit& exit, bool began, const std::string
       break;
   }
   return {Outcome::kFailed, said(described_status(exit.status))};
+}
+
+AttemptVerdict by_itself(const launch::Exit& exit, bool began, const std::string& told) {
+  AttemptVerdict verdict = by_its_end(exit, began, told);
+  verdict.reason += of_memory(exit);
+  return verdict;
 }
 
 }  // namespace

@@ -28,6 +28,15 @@ TEST(AttemptVerdict, ReadsStatusesAndSignals) {
   EXPECT_EQ(judge(ended(128 + SIGSEGV), StopCause::kNone, true, "").outcome, Outcome::kFailed);
 }
 
+TEST(AttemptVerdict, SaysWhenItWasTheMemory) {
+  launch::AttemptStatus killed = ended(0, SIGKILL);
+  killed.exit->out_of_memory_mb = 300;
+  const AttemptVerdict verdict = judge(killed, StopCause::kNone, true, "");
+  EXPECT_EQ(verdict.outcome, Outcome::kLost);
+  EXPECT_NE(verdict.reason.find("300 MB of memory (more of it: --memory)"), std::string::npos) << verdict.reason;
+  EXPECT_EQ(verdict.reason.find("often"), std::string::npos) << verdict.reason;
+}
+
 TEST(AttemptVerdict, AUsedUpBudgetIsNoRefusalOfTheJob) {
   for (const bool began : {false, true}) {
     const AttemptVerdict verdict = judge(ended(12), StopCause::kNone, began, "budget.steps = 5 is used up");

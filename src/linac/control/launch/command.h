@@ -12,9 +12,21 @@
 namespace linac::launch {
 
 struct Limits {
-  int64_t memory_mb = 0;   // of data of each process (RLIMIT_DATA); 0: none
-  std::vector<int> cores;  // on which alone it may run; empty: all
-  std::vector<int> gpus;   // that it sees (CUDA_VISIBLE_DEVICES)
+  int64_t memory_mb = 0;     // of data of each process (RLIMIT_DATA); 0: none
+  std::vector<int> cores{};  // on which alone it may run; empty: all
+  std::vector<int> gpus{};   // that it sees (CUDA_VISIBLE_DEVICES)
+  // Where it has a control group, of all its processes together:
+  int64_t memory_together_mb = 0;  // 0: none
+  int64_t processes = 0;           // and threads; 0: none
+};
+
+/// The folders of a control group (control_group.h). All empty: there is none.
+struct GroupPlace {
+  std::string unified = {};                      // of version 2
+  std::string freezer = {};                      // of version 1, where there is no `unified`
+  std::string memory = {}, pids = {}, cpu = {};  // that has this limit: `unified`, or of version 1; empty: none has
+
+  friend bool operator==(const GroupPlace&, const GroupPlace&) = default;
 };
 
 /// What of this host's files a command sees in a sandbox (sandbox.h), where the rest is read-only. Paths that are not
@@ -41,6 +53,7 @@ struct Command {
   std::vector<std::pair<std::string, std::string>> environment;  // beside the few variables that every attempt gets
   Limits limits;              // set by the launcher, which has cores and GPUs by number
   double stop_grace_s = 120;  // between SIGTERM and SIGKILL
+  GroupPlace group{};         // set by the launcher, too
   std::optional<View> view;   // it runs in a sandbox; none: as everything of its account
   /// No part of to_json(): a launcher brings them to the attempt by a private way of its own, and keeps them nowhere
   /// when it has ended. In what the command prints their values are replaced by their names (base/base/redactor.h).
@@ -60,6 +73,7 @@ struct Exit {
   int64_t memory_peak_bytes = 0;  // of the largest process
   int64_t ended_ms = 0;           // since 1970
   std::string problem;            // it could not be started: why
+  int64_t out_of_memory_mb = 0;   // the limit at which the kernel has killed processes of it; 0: it has not
 };
 
 nlohmann::json to_json(const Command& command);

@@ -66,7 +66,7 @@ TEST_F(Launch, RunsAnAttemptOnceHoweverOftenItIsStarted) {
   for (int i = 0; i < 5; ++i) start(command);
   ASSERT_TRUE(ended_within(10s));
   start(command);
-  LocalLauncher another({LINAC_TEST_SUPERVISOR}, Slots({0, 1}, 4096, {}));
+  LocalLauncher another({LINAC_TEST_SUPERVISOR}, Slots({0, 1}, 4096, {}), ControlGroups());
   another.prepare(key(), {});
   another.start(key(), command);
   std::this_thread::sleep_for(300ms);

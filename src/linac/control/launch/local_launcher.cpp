@@ -13,6 +13,7 @@
 #include "linac/base/base/error.h"
 #include "linac/control/launch/accounts.h"
 #include "linac/control/launch/attempt_folder.h"
+#include "linac/control/launch/control_group.h"
 
 namespace linac::launch {
 namespace {
@@ -54,21 +55,31 @@ std::string why_not_ours(const AttemptFolder& folder) {
   }
 }
 
-// The command and all that it has started.
+// Of one that was begun; one whose command cannot be read has none.
+ControlGroup group_of(const AttemptFolder& attempt) {
+  const auto command = begun_command(attempt.root());
+  return ControlGroup(command ? command->group : GroupPlace());
+}
+
+// The command and all that it has started: whatever is in its control group, and where there is none, what bears its
+// mark.
 std::vector<ProcessKey> left_of(const AttemptFolder& attempt) {
-  auto processes = processes_with(kAttemptVariable, attempt.root().string());
+  auto processes = group_of(attempt).members();
+  const auto add = [&](const ProcessKey& other) {
+    if (std::find(processes.begin(), processes.end(), other) == processes.end()) processes.push_back(other);
+  };
+  for (const ProcessKey& marked : processes_with(kAttemptVariable, attempt.root().string())) add(marked);
   // The leader bears the mark only after it has executed its program; the first of a sandbox ends with the last in
   // there.
   for (const auto& other : {attempt.process(), attempt.sandbox()})
-    if (other && alive(*other) && std::find(processes.begin(), processes.end(), *other) == processes.end())
-      processes.push_back(*other);
+    if (other && alive(*other)) add(*other);
   return processes;
 }
 
 }  // namespace
 
-LocalLauncher::LocalLauncher(std::vector<std::string> supervisor, Slots slots)
-    : supervisor_(std::move(supervisor)), slots_(std::move(slots)) {}
+LocalLauncher::LocalLauncher(std::vector<std::string> supervisor, Slots slots, ControlGroups groups)
+    : supervisor_(std::move(supervisor)), slots_(std::move(slots)), groups_(std::move(groups)) {}
 
 LocalLauncher::~LocalLauncher() {
   for (ChildProcess& child : children_) child.release();  // they outlive the service
@@ -116,6 +127,7 @@ void LocalLauncher::start(const AttemptKey& attempt, const Command& command) {
   // Also over one that is there: whatever lies in the folder, what starts is what this service says now.
   Command limited = command;
   limited.limits = held.limits;
+  limited.group = groups_.place(attempt.label, attempt.folder);
   folder.write(limited);
   folder.write_secrets(command.secrets);
   start_supervisor(attempt.folder, held);
@@ -171,16 +183,18 @@ AttemptStatus LocalLauncher::status(const AttemptKey& attempt) {
   } else {
     status.state = AttemptState::kLost;
     folder.remove_secrets();  // while it is not written down that nobody need look there again
+    group_of(folder).remove();
     status.reason = "its processes are gone without a word; the host may have been restarted";
   }
   return status;
 }
 
 AttemptUse LocalLauncher::use(const AttemptKey& attempt) {
-  const ProcessUse processes = use_of(processes_with(kAttemptVariable, attempt.folder.string()));
+  const AttemptFolder folder(attempt.folder);
+  const ProcessUse processes = use_of(left_of(folder));
   AttemptUse use;
   use.cpu_s = processes.cpu_s;
-  use.memory_bytes = processes.memory_bytes;
+  use.memory_bytes = group_of(folder).memory_bytes().value_or(processes.memory_bytes);
   use.read_bytes = processes.read_bytes;
   use.written_bytes = processes.written_bytes;
   use.host = host_.read();
@@ -209,14 +223,16 @@ void LocalLauncher::cancel(const AttemptKey& attempt) {
   const bool over = now - since->second > grace;
   if (!first && !over) return;
   for (const ProcessKey& process : processes) send_signal(process, over ? SIGKILL : SIGTERM);
+  if (over) group_of(folder).kill();
 }
 
 std::string this_program() {
   return std::filesystem::read_symlink("/proc/self/exe").string();
 }
 
-std::unique_ptr<Launcher> local_launcher(Slots slots) {
-  return std::make_unique<LocalLauncher>(std::vector<std::string>{this_program(), "supervise"}, std::move(slots));
+std::unique_ptr<Launcher> local_launcher(Slots slots, ControlGroups groups) {
+  return std::make_unique<LocalLauncher>(std::vector<std::string>{this_program(), "supervise"}, std::move(slots),
+                                         std::move(groups));
 }
 
 }  // namespace linac::launch

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "linac/base/base/child_process.h"
+#include "linac/control/launch/control_groups.h"
 #include "linac/control/launch/host_meter.h"
 #include "linac/control/launch/launcher.h"
 #include "linac/control/launch/slots.h"
@@ -19,7 +20,7 @@ namespace linac::launch {
 class LocalLauncher : public Launcher {
  public:
   /// `supervisor`: program and arguments that, with the attempt's folder behind them, end in supervise().
-  LocalLauncher(std::vector<std::string> supervisor, Slots slots);
+  LocalLauncher(std::vector<std::string> supervisor, Slots slots, ControlGroups groups);
   ~LocalLauncher() override;
   LocalLauncher(const LocalLauncher&) = delete;
   LocalLauncher& operator=(const LocalLauncher&) = delete;
@@ -28,7 +29,7 @@ class LocalLauncher : public Launcher {
   std::string why_not_as(const std::string& account) override;
   /// One that was begun before holds the cores and GPUs that it has.
   void prepare(const AttemptKey& attempt, const Demand& demand) override;
-  /// Sets the command's limits to what the attempt holds.
+  /// Sets the command's limits to what the attempt holds, and its control group.
   void start(const AttemptKey& attempt, const Command& command) override;
   /// kPrepared until the supervisor shows; one that does not is started kStartsMax times.
   AttemptStatus status(const AttemptKey& attempt) override;
@@ -56,6 +57,7 @@ class LocalLauncher : public Launcher {
 
   std::vector<std::string> supervisor_;
   Slots slots_;
+  const ControlGroups groups_;
   HostMeter host_;
   std::map<std::filesystem::path, Held> held_;                   // by folder, from prepare() to release()
   std::map<std::filesystem::path, Clock::time_point> stopping_;  // orphans: since when
@@ -65,6 +67,6 @@ class LocalLauncher : public Launcher {
 /// The program that runs now.
 std::string this_program();
 /// Supervised by `linac supervise` of the program that runs now.
-std::unique_ptr<Launcher> local_launcher(Slots slots);
+std::unique_ptr<Launcher> local_launcher(Slots slots, ControlGroups groups);
 
 }  // namespace linac::launch

@@ -59,13 +59,14 @@ void add(std::vector<int>& to, const std::vector<int>& what, const std::vector<i
 
 }  // namespace
 
-Slots::Slots(std::vector<int> cores, int64_t memory_mb, std::vector<int> gpus)
+Slots::Slots(std::vector<int> cores, int64_t memory_mb, std::vector<int> gpus, int64_t processes_of_core)
     : all_{static_cast<int64_t>(cores.size()), memory_mb, static_cast<int64_t>(gpus.size())},
       own_cores_(cores),
       own_gpus_(gpus),
       cores_(std::move(cores)),
       gpus_(std::move(gpus)),
-      memory_mb_(memory_mb) {}
+      memory_mb_(memory_mb),
+      processes_of_core_(processes_of_core) {}
 
 Slots Slots::of_host() {
   return {host_cores(), host_memory_mb(), host_gpus()};
@@ -73,7 +74,7 @@ Slots Slots::of_host() {
 
 Slots Slots::of_text(const std::string& text) {
   std::vector<int> cores = host_cores(), gpus = host_gpus();
-  int64_t memory_mb = host_memory_mb();
+  int64_t memory_mb = host_memory_mb(), processes_of_core = kProcessesOfCore;
   for (size_t from = 0; from < text.size();) {
     const size_t comma = std::min(text.find(',', from), text.size());
     const std::string part = text.substr(from, comma - from);
@@ -87,10 +88,14 @@ Slots Slots::of_text(const std::string& text) {
       gpus.resize(std::min<size_t>(gpus.size(), static_cast<size_t>(number)));
     else if (name == "memory" && number >= 0)
       memory_mb = std::min(memory_mb, number);
+    else if (name == "processes" && number > 0)
+      processes_of_core = number;
     else
-      throw user_error(fmt::format("[slots] '{}' in '{}'; known are cores=N, memory=N (M or G), gpus=N", part, text));
+      throw user_error(fmt::format(
+          "[slots] '{}' in '{}'; known are cores=N, memory=N (M or G), gpus=N, processes=N (for each core, from 1)",
+          part, text));
   }
-  return {cores, memory_mb, gpus};
+  return {cores, memory_mb, gpus, processes_of_core};
 }
 
 Demand Slots::free() const {
@@ -103,6 +108,8 @@ std::optional<Limits> Slots::take(const Demand& wanted) {
   Limits limits;
   limits.memory_mb = wanted.memory_mb;
   limits.cores.assign(cores_.begin(), cores_.begin() + wanted.cores);
+  limits.memory_together_mb = wanted.memory_mb > 0 ? wanted.memory_mb : all_.memory_mb;
+  limits.processes = std::max<int64_t>(1, wanted.cores) * processes_of_core_;
   limits.gpus.assign(gpus_.begin(), gpus_.begin() + wanted.gpus);
   retake(limits, wanted);
   return limits;

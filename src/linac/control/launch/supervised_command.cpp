@@ -25,6 +25,7 @@
 #include "linac/base/base/descriptor.h"
 #include "linac/control/launch/accounts.h"
 #include "linac/control/launch/attempt_folder.h"
+#include "linac/control/launch/control_group.h"
 #include "linac/control/launch/fences.h"
 #include "linac/control/launch/sandbox.h"
 
@@ -133,6 +134,7 @@ void leave_behind_what_is_the_services() {
   prctl(PR_SET_DUMPABLE, 1);  // again: else its own /proc would not be its own
   char go = 0;
   if (::read(wait.get(), &go, 1) != 1) _exit(127);
+  if (!ControlGroup(command.group).enter()) fail("its control group cannot be entered");
   sigset_t none;
   sigemptyset(&none);
   signal(SIGTERM, SIG_DFL);

@@ -23,6 +23,7 @@
 #include "linac/base/base/redactor.h"
 #include "linac/base/base/sole_lock.h"
 #include "linac/control/launch/attempt_folder.h"
+#include "linac/control/launch/control_group.h"
 #include "linac/control/launch/log_relay.h"
 #include "linac/control/launch/process_facts.h"
 #include "linac/control/launch/sandbox.h"
@@ -115,6 +116,7 @@ struct Watch {
   void kill_all() const {
     end_sandbox();
     kill(-pid, SIGKILL);
+    ControlGroup(command.group).kill();
     kill_descendants(helpers);
   }
 
@@ -141,7 +143,10 @@ struct Watch {
   void wait_for_the_rest() const {
     const auto begin = Clock::now();
     for (;;) {
-      if (waitpid(-1, nullptr, WNOHANG) < 0 && errno == ECHILD) return;
+      pid_t ended = 0;
+      while ((ended = waitpid(-1, nullptr, WNOHANG)) > 0) {
+      }
+      if (ended < 0 && errno == ECHILD) return;
       if (Clock::now() - begin > kLeftBehindMax) kill_all();
       signals.wait(kPoll);
     }
@@ -187,6 +192,7 @@ Given give_secrets(const AttemptFolder& folder, Command& command, std::string& p
 Started start(const AttemptFolder& folder, Command& command, Descriptor& gate) {
   Started refused;
   try {
+    ControlGroup(command.group).make(command.limits);
     const Given given = give_secrets(folder, command, refused.problem);
     if (refused.problem.empty()) return start_command(command, folder.root().string(), given, gate);
   } catch (const Error& error) {
@@ -227,6 +233,9 @@ Exit carry_out(const AttemptFolder& folder, Command command, pid_t parent) {
   } else {
     exit.status = 127;
   }
+  const ControlGroup group(command.group);
+  if (group.killed_for_memory() > 0) exit.out_of_memory_mb = command.limits.memory_together_mb;
+  group.remove();
   try {
     folder.remove_secrets();
   } catch (const Error& error) {  // the launcher does it again

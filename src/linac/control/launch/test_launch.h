@@ -58,7 +58,7 @@ class Launch : public testing::Test {
   }
 
   TemporaryFolder folder_;
-  LocalLauncher launcher_{{LINAC_TEST_SUPERVISOR}, Slots({0, 1}, 4096, {})};
+  LocalLauncher launcher_{{LINAC_TEST_SUPERVISOR}, Slots({0, 1}, 4096, {}), ControlGroups::of_host()};
 };
 
 }  // namespace linac::launch

@@ -37,6 +37,7 @@
 #include "linac/control/http/server/server.h"
 #include "linac/control/launch/accounts.h"
 #include "linac/control/launch/fences.h"
+#include "linac/control/launch/control_groups.h"
 #include "linac/control/launch/local_launcher.h"
 #include "linac/control/launch/pilots/pilot_launcher.h"
 #include "linac/control/launch/sandbox.h"
@@ -200,7 +201,8 @@ class Service::Implementation {
         first_token_(options.authentication ? first_admin(context_.catalog, context_.visibility) : ""),
         sandboxes_(sandboxes(options, folder_)),
         warning_(warning_of(sandboxes_)),
-        scheduler_(context_.host, attempts(options, sandboxes_), launch::local_launcher(slots(options)),
+        groups_(launch::ControlGroups::of_host()),
+        scheduler_(context_.host, attempts(options, sandboxes_), launch::local_launcher(slots(options), groups_),
                    other_places(options)),
         router_(routes()),
         dispatcher_([this](Method method, const std::map<std::string, std::string>& headers,
@@ -240,6 +242,7 @@ class Service::Implementation {
       http::check_room(context_.data, 0, context_.keep_free);
       return true;
     } catch (const Error&) {
+  std::string on_groups() const { return groups_.said(); }
       return false;
     }
   }
@@ -358,6 +361,7 @@ class Service::Implementation {
 };
 
 Service::Service(const ServiceOptions& options) {
+  const launch::ControlGroups groups_;
   const auto given = http::given_socket();
   const http::Address address = given ? given->address : http::parse_address(options.listen);
   check(options, address);
@@ -388,6 +392,10 @@ void serve(const ServiceOptions& options) {
   if (!service.first_token().empty())
     fmt::print("The user '{}' has this token, shown only now:\n  {}\n", kAdmin, service.first_token());
   if (!service.warning().empty()) fmt::print("{}\n", service.warning());
+std::string Service::on_groups() const {
+  return implementation_->on_groups();
+}
+
   if (const std::string lacks = launch::lacks_of_landlock(launch::landlock_version()); !lacks.empty())
     fmt::print("{}\n", lacks);
   if (!options.authentication) fmt::print("Everybody on this machine is an admin here (--no-auth).\n");
@@ -398,3 +406,4 @@ void serve(const ServiceOptions& options) {
 }
 
 }  // namespace linac::service
+  fmt::print("{}\n", service.on_groups());

@@ -41,6 +41,8 @@ class Service {
   const std::string& url() const;
   /// What an admin has to know of the jobs' sandbox, in a line; empty if all of them have one.
   const std::string& warning() const;
+  /// What control groups of jobs hold here.
+  std::string on_groups() const;
   /// Of the user "admin", if this start made him; empty else.
   const std::string& first_token() const;
 
