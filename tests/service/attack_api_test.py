@@ -602,6 +602,11 @@ def bound_trials(people: People) -> dict:
             answer = post(f"/api/v1/runs/{to}/points", {"sender": "s", "sequence": i // 1000 + 1, "points": {f"m{k}": [[1, 1, 1]] for k in range(i, min(count, i + 1000))}})
         return answer
 
+    def line_of(count: int) -> Answer:
+        to = good(post("/api/v1/ingest", {"key": f"{next(senders):08x}"})).json()["id"]
+        line = {"kind": "step", "epoch": 0, "step": 1, "global_step": 1, "lr": 0.001, "loss": {f"n{i}": 1 for i in range(count - 1)}}  # and the rate
+        return post(f"/api/v1/runs/{to}/lines?offset=0", json.dumps(line).encode() + b"\n")
+
     def padded(path: str, body: dict, size: int) -> Answer:
         data = json.dumps(body).encode()
         return post(path, data + b" " * (size - len(data)))
@@ -617,6 +622,7 @@ def bound_trials(people: People) -> dict:
         "search.body": lambda n: padded(f"{mlflow}runs/search", {"experiment_ids": ["0"]}, n),
         "answer.bytes": answer_of,
         "points.names": lambda n: post(f"/api/v1/runs/{run}/points", {"sender": f"s{next(senders)}", "sequence": 1, "points": {f"n{i}": [[1, 1, 1]] for i in range(n)}}),
+        "line.names": line_of,
         "run.metrics": metrics_of_run,
         "run.inputs": lambda n: inputs(new_run(), [""] * n),
         "list.limit": lambda n: get(f"/api/v1/runs?limit={n}"),

@@ -10,6 +10,7 @@
 #include "linac/control/catalog/metrics.h"
 #include "linac/control/catalog/records.h"
 #include "linac/control/catalog/runs.h"
+#include "linac/control/execution/record/run_lines.h"
 #include "linac/control/http/query.h"
 #include "linac/control/http/routes/dispatcher.h"
 #include "linac/control/http/routes/json_fields.h"
@@ -63,6 +64,8 @@ constexpr auto kBounds = std::to_array<Bound>({
     {"curves.all_stretches", kStretchesOfAllMax, "stretches of all curves of a request", 400, "stretches together"},
     {"points.batch", kPointsMax, "points of a sender's batch", 400, "points in a batch"},
     {"points.names", kPointNamesMax, "metrics of a sender's batch", 400, "metrics in a batch"},
+    {"line.names", execution::kPieceMax.metrics, "metrics of a line of a run's `metrics.jsonl` that is sent", 400,
+     "metrics in a line"},
     {"batch.metrics", mlflow::kMetricsMax, "metrics of `log-batch`", 400, "metrics"},
     {"batch.parameters", mlflow::kParametersMax, "parameters of `log-batch`", 400, "params"},
     {"batch.tags", mlflow::kTagsMax, "tags of `log-batch`", 400, "tags"},

@@ -20,8 +20,8 @@ std::string page() {
       "What one request to the [service](service-api.md) may ask for at the most. The error names the\n"
       "bound; without a status the answer has less, or comes later. Beside these a user has a quarter of\n"
       "`--connections` requests and streams at once, and `--requests-per-second`: 429 with `Retry-After`.\n"
-      "What users write is carried out in turn, one request of each. A connection that waits for its next\n"
-      "request gives way to a new one.\n\n"
+      "What users write is carried out in turn: the next is his for whom the least was done of late. A\n"
+      "connection that waits for its next request gives way to a new one.\n\n"
       "| bound | at most | what | status | in the error |\n|---|---|---|---|---|\n";
   for (const Bound& bound : kBounds)
     text += fmt::format("| `{}` | {} | {} | {} | {} |\n", bound.name, bound.most, bound.what,

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <unordered_set>
 
 #include "linac/base/base/refusal.h"
 #include "linac/base/job/metric_names.h"
@@ -204,6 +205,27 @@ ReadLines read_run_lines(const RunCursor& cursor, int64_t offset, std::string_vi
   read.after.moment = gatherer.moment();
   read.points = std::move(gatherer.points);
   return read;
+}
+
+bool ReadLines::within(const PieceMax& most) const {
+  std::unordered_set<std::string_view> metrics;
+  for (const catalog::KeyedPoint& point : points) metrics.insert(point.key);
+  return points.size() <= most.points && metrics.size() <= most.metrics;
+}
+
+ReadLines read_some_lines(const RunCursor& cursor, int64_t offset, std::string_view text, int64_t until_ms,
+                          const PieceMax& most) {
+  const auto lines_within = [](std::string_view lines, size_t bytes) {
+    const std::string_view whole = whole_lines(lines.substr(0, bytes));
+    return whole.empty() ? lines.substr(0, std::min(lines.find('\n'), lines.size() - 1) + 1) : whole;
+  };
+  for (std::string_view some = text.empty() ? text : lines_within(text, kPieceBytes);;) {
+    ReadLines read = read_run_lines(cursor, offset, some, some.size() == text.size() ? until_ms : 0);
+    if (read.within(most)) return read;
+    const std::string_view less = lines_within(some, some.size() / 2);
+    if (less.size() == some.size()) return read;
+    some = less;
+  }
 }
 
 std::string lost_steps_text(const std::vector<LostSteps>& lost) {

@@ -42,11 +42,20 @@ struct RunCursor {
   friend bool operator==(const RunCursor& a, const RunCursor& b) { return a.encoded() == b.encoded(); }
 };
 
+/// What one transaction may add, so that others need not wait long for it.
+struct PieceMax {
+  size_t points = 0, metrics = 0;
+};
+
 struct ReadLines {
   RunCursor before, after;
   std::vector<catalog::KeyedPoint> points;  // what the catalog lacks
   int64_t damaged = 0;                      // lines that are none
+
+  bool within(const PieceMax& most) const;
 };
+/// What is read at once of any run: names cost the writer, points of a curve next to nothing.
+constexpr PieceMax kPieceMax{200'000, 1'000};
 /// "7-9,12": the tag kLostStepsTag of a run.
 std::string lost_steps_text(const std::vector<LostSteps>& lost);
 constexpr const char* kLostStepsTag = "linac.lost_steps";
@@ -56,9 +65,15 @@ constexpr const char* kLostStepsTag = "linac.lost_steps";
 /// of a newer linac.
 ReadLines read_run_lines(const RunCursor& cursor, int64_t offset, std::string_view text, int64_t until_ms);
 
+/// As read_run_lines() of as many of the first lines of `text` as bear `most` and kPieceBytes, one at least; the others
+/// are behind `after.offset`. A single line may be beyond it. Steps between the last moment of a piece and its end have
+/// the time of that moment, so pieces are as large as they can be.
+ReadLines read_some_lines(const RunCursor& cursor, int64_t offset, std::string_view text, int64_t until_ms,
+                          const PieceMax& most);
+
 /// The part of `text` that is whole lines.
 std::string_view whole_lines(std::string_view text);
 
-constexpr size_t kRunLineBytesMax = 1 << 20;
+constexpr size_t kRunLineBytesMax = 1 << 20, kPieceBytes = 2 << 20;
 
 }  // namespace linac::execution

@@ -92,6 +92,43 @@ TEST(RunLines, EpochsOfABranchGoOnFromThoseOfTheRunBefore) {
   EXPECT_EQ(read.points.back().point.value, 6);
 }
 
+TEST(RunLines, InPiecesAreTheSameWhole) {
+  std::string text = view(1000, 0);
+  for (int64_t i = 1; i <= 300; ++i) text += step(i);
+  text += view(1040, 301);
+  const ReadLines whole = read_run_lines({}, 0, text, 1'050'000);
+  const PieceMax most{50, 3};
+  RunCursor cursor;
+  std::vector<int64_t> losses;
+  int pieces = 0;
+  for (int64_t offset = 0; offset < static_cast<int64_t>(text.size()); ++pieces) {
+    const ReadLines piece =
+        read_some_lines(cursor, offset, std::string_view(text).substr(static_cast<size_t>(offset)), 1'050'000, most);
+    EXPECT_TRUE(piece.within(most));
+    for (const int64_t found : steps_of(piece, "loss")) losses.push_back(found);
+    EXPECT_GT(piece.after.offset, offset);
+    offset = piece.after.offset;
+    cursor = piece.after;
+  }
+  EXPECT_GT(pieces, 10);
+  EXPECT_EQ(losses, steps_of(whole, "loss"));
+  EXPECT_EQ(cursor, whole.after);
+}
+
+TEST(RunLines, ALineThatIsTooMuchComesAlone) {
+  std::string many = "{\"kind\":\"step\",\"epoch\":0,\"step\":1,\"global_step\":2,\"lr\":0.001,\"loss\":{\"loss\":1";
+  for (int i = 0; i < 30; ++i) many += ",\"m" + std::to_string(i) + "\":1";
+  many += "}}\n";
+  const std::string text = step(1) + many + step(3);
+  const ReadLines first = read_some_lines({}, 0, text, 0, {20, 20});
+  EXPECT_EQ(first.after.offset, static_cast<int64_t>(step(1).size()));
+  const ReadLines second =
+      read_some_lines(first.after, first.after.offset, std::string_view(text).substr(step(1).size()), 0, {20, 20});
+  EXPECT_FALSE(second.within({20, 20}));
+  EXPECT_EQ(second.after.offset, static_cast<int64_t>(step(1).size() + many.size()));
+  EXPECT_TRUE(read_some_lines({}, 0, "", 0, {20, 20}).points.empty());
+}
+
 TEST(RunLines, AStepCountsOnceHoweverOftenItIsRead) {
   const std::string first = view(1000, 0) + step(1) + step(2) + step(3);
   const ReadLines read = read_run_lines({}, 0, first, 0);

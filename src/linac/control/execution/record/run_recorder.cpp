@@ -106,15 +106,16 @@ bool RunFollower::read_lines(const Redactor& redactor) {
   const std::string_view lines = whole_lines(bytes);
   if (lines.empty()) return false;
   const bool last = bytes.size() < kChunkBytesMax;
-  ReadLines read = read_run_lines(cursor, offset, lines, last ? now_ms() : 0);
+  ReadLines read = read_some_lines(cursor, offset, lines, last ? now_ms() : 0, kPieceMax);
   redact(read, redactor);
-  host_.catalog.write([&](catalog::Database& database) { add_lines(database, run_, read); });
+  // With turns of its own: a job that tells a great many points keeps neither users waiting nor the service itself.
+  host_.catalog.write([&](catalog::Database& database) { add_lines(database, run_, read); }, "run " + run_);
   inode_ = about.st_ino;
   if (!read.points.empty()) {
     host_.news.publish_points(run_, read.points);
     host_.points_total += static_cast<int64_t>(read.points.size());
   }
-  return !last;
+  return !last || read.after.offset < offset + static_cast<int64_t>(lines.size());
 }
 
 void RunFollower::read_facts(const Redactor& redactor) {

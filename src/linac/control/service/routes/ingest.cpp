@@ -11,6 +11,7 @@
 #include "linac/control/execution/news.h"
 #include "linac/control/execution/record/run_facts.h"
 #include "linac/control/execution/record/run_recorder.h"
+#include "linac/control/service/bounds.h"
 #include "linac/control/service/handlers.h"
 #include "linac/control/service/named_experiment.h"
 #include "linac/control/service/routes/table.h"
@@ -23,6 +24,7 @@ using catalog::Database;
 using nlohmann::json;
 
 constexpr size_t kLinesBytesMax = 8 << 20, kFactsBytesMax = 2 * execution::kFactFileBytesMax;
+static_assert(execution::kPieceMax.metrics == kPointNamesMax);
 constexpr const char* kKeyTag = "linac.ingest.key";
 
 bool harmless_key(const std::string& key) {
@@ -71,22 +73,32 @@ Handler lines_handler(Context& context) {
   return [&context](Request& request) -> Task<Response> {
     const std::string id = request.variable("id");
     const std::string_view lines = execution::whole_lines(request.body);
-    execution::ReadLines read;
-    co_await aside(context, [&] {
-      const execution::RunCursor cursor = context.catalog.read_as([&](Database& database) {
-        const catalog::Run run = ingested(database, request);
-        return execution::cursor_of(database, run.id);
+    const int64_t begin = request.integer("offset"), end = begin + static_cast<int64_t>(lines.size());
+    int64_t points = 0, damaged = 0, offset = begin;
+    // Piece by piece, each with a turn of its own among what others write; what is in the catalog by then stays there
+    // if a later one fails.
+    do {
+      execution::ReadLines read;
+      co_await aside(context, [&] {
+        const execution::RunCursor cursor = context.catalog.read_as([&](Database& database) {
+          const catalog::Run run = ingested(database, request);
+          return execution::cursor_of(database, run.id);
+        });
+        read = execution::read_some_lines(cursor, offset, lines.substr(static_cast<size_t>(offset - begin)),
+                                          request.integer("until_ms"), execution::kPieceMax);
+        if (!read.within(execution::kPieceMax))
+          throw Refusal(RefusalKind::kInvalid,
+                        fmt::format("[ingest] more than {} metrics in a line; log less at a time", kPointNamesMax));
       });
-      read = execution::read_run_lines(cursor, request.integer("offset"), lines, request.integer("until_ms"));
-    });
-    co_await writing(
-        context, [&](Database& database) { execution::add_lines(database, id, read); }, who_asks(request));
-    if (!read.points.empty()) {
-      context.hub.publish_points(id, read.points);
+      co_await writing(
+          context, [&](Database& database) { execution::add_lines(database, id, read); }, who_asks(request));
+      offset = read.after.offset;
+      damaged += read.damaged;
+      points += static_cast<int64_t>(read.points.size());
       context.points_total += static_cast<int64_t>(read.points.size());
-    }
-    co_return Response::json(
-        {{"offset", read.after.offset}, {"points", read.points.size()}, {"damaged", read.damaged}});
+      if (!read.points.empty()) context.hub.publish_points(id, read.points);
+    } while (offset < end);
+    co_return Response::json({{"offset", offset}, {"points", points}, {"damaged", damaged}});
   };
 }
 
