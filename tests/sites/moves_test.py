@@ -15,6 +15,8 @@ from lib import launches, runs
 from lib.checks import check, wait_for
 from lib.launches import Client
 from lib.processes import processes
+from lib.servers.slurm import Slurm
+from lib.skips import skipped
 
 SETTINGS = launches.SETTINGS | {"train.epochs": 4, "train.steps_per_epoch": 100, "checkpoint.every_steps": 4}
 LONG = launches.LONG
@@ -91,6 +93,24 @@ def at_once(client: Client, root: pathlib.Path) -> None:
     check("CANCELLED" in client.linac(*words_of(LONG, "late", out, "10s", "1h"), status=75), "what its user cancels is not begun again")
 
 
+def waits_in_vain(root: pathlib.Path, calm: pathlib.Path) -> None:
+    """Spot cannot be had: it is asked for, and left for a machine on demand while there is slack for another start."""
+    if not Slurm.available():
+        return skipped("Slurm", "no Slurm", "tests/servers/get.sh slurm, as root")
+    out = root / "waited"
+    (home := root / "waits").mkdir()
+    with Slurm() as cluster:
+        client = Client(home, {"spot": {"kind": "slurm", "folder": f"{home}/spot", "program": runs.LINAC, "partition": "main"},
+                               "demand": {"kind": "local", "folder": f"{home}/demand", "program": runs.LINAC}}, **cluster.environment)
+        cluster.ask("scontrol", "update", "PartitionName=main", "State=DOWN")
+        said = end_of(client.start(*words_of(SETTINGS, "waited", out, "100s", "60s")), 0)
+    check("spot:waited-1: left, for a machine on demand" in said and "demand:waited-2: on demand" in said, "it waits for spot, and goes on demand")
+    check("spot:waited-2" not in said, "and does not ask again at once")
+    kept = json.loads((home / "state" / "linac" / "moves" / "waited.json").read_text())
+    check(kept["gone_s"] >= 10 and kept["begins"] == 0, "what it has seen of the market is written down")
+    launches.same_bits(calm, out, "waited in vain")
+
+
 def budget(client: Client, root: pathlib.Path, calm: pathlib.Path) -> None:
     """A used-up budget ends a launch, and moves nothing."""
     out = root / "bounded"
@@ -140,6 +160,7 @@ def main() -> None:
             in_time(client, root, calm)
             at_once(client, root)
             budget(client, root, calm)
+            waits_in_vain(root, calm)
         finally:
             for pid, words in processes():
                 if "train" in words and any(str(root) in word for word in words):

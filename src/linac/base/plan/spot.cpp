@@ -14,19 +14,10 @@ namespace linac::plan {
 namespace {
 
 constexpr double kForever = std::numeric_limits<double>::infinity();
-constexpr double kAheadRecoveries = 20, kAheadMin_s = 60;  // before a machine on demand is let go
-constexpr double kRounding_s = 1e-3;                       // what comes this soon is due
-constexpr double kLivesMax = 1000;                         // of machines, for one job
+constexpr double kRounding_s = 1e-3;
+constexpr double kLivesMax = 1000;         // of machines, for one job
+constexpr double kRecoveriesOfAStay = 20;  // on demand, roughly
 constexpr double kHour_s = 3600;
-
-// Work that a machine does on average until it is taken away: of the parts between two checkpoints those that become
-// whole. With lives of exponential distribution, P(life > t) = exp(-t / mean), that is a geometric series.
-double work_of_a_life_s(const SpotJob& job, double life_s) {
-  if (life_s == kForever) return kForever;
-  if (life_s <= 0) return 0;
-  const double begun = std::exp(-job.recovery_s / life_s);
-  return job.checkpoint_s > 0 ? begun * job.checkpoint_s / std::expm1(job.checkpoint_s / life_s) : begun * life_s;
-}
 
 Interval interval_of(std::vector<double>& values) {
   std::sort(values.begin(), values.end());
@@ -37,24 +28,6 @@ Interval interval_of(std::vector<double>& values) {
 }
 
 }  // namespace
-
-Decision decide(const SpotJob& job, const SpotMoment& moment) {
-  if (moment.place == SpotPlace::kSpot && moment.spot_there) return {SpotPlace::kSpot, kForever};
-  if (job.deadline_s <= 0) return {moment.spot_there ? SpotPlace::kSpot : SpotPlace::kNone, kForever};
-  const double now_s = moment.now_s;
-  const double last_s = job.deadline_s - (job.work_s - moment.done_s) - 2 * job.recovery_s - job.checkpoint_s;
-  if (now_s >= last_s - kRounding_s) return {SpotPlace::kOnDemand, kForever};
-  if (moment.spot_there) return {SpotPlace::kSpot, kForever};
-  const double rate = job.work_s / job.deadline_s;  // of the line
-  if (moment.place == SpotPlace::kOnDemand) {
-    const double ahead_s = std::max(kAheadRecoveries * job.recovery_s, kAheadMin_s);
-    const double missing_s = rate * (now_s + ahead_s) - moment.done_s;
-    if (missing_s > kRounding_s) return {SpotPlace::kOnDemand, rate < 1 ? now_s + missing_s / (1 - rate) : kForever};
-  }
-  const double met_s = rate > 0 ? moment.done_s / rate : kForever;
-  if (met_s <= now_s + kRounding_s) return {SpotPlace::kOnDemand, now_s + kAheadMin_s};
-  return {SpotPlace::kNone, std::min(met_s, last_s)};
-}
 
 double young_interval_s(double cost_s, double between_failures_s) {
   return std::sqrt(2 * cost_s * between_failures_s);
@@ -74,7 +47,8 @@ SpotForecast spot_forecast(double work_s, double deadline_s, double recovery_s, 
   if (!(mean_life_s >= 0 && mean_gap_s >= 0) || cases < 1)
     throw user_error(fmt::format("[spot] lives of {} s, gaps of {} s, {} cases: none can be less than 0", mean_life_s,
                                  mean_gap_s, cases));
-  const SpotJob job{work_s, deadline_s, recovery_s, checkpoint_s};
+  SpotJob job{work_s, deadline_s, recovery_s, checkpoint_s};
+  if (on_demand_price > 0) job.price_part = spot_price / on_demand_price;
   const bool hopeless = work_s > kLivesMax * work_of_a_life_s(job, mean_life_s) || mean_gap_s == kForever;
   if (hopeless && deadline_s <= 0) return {{kForever, kForever, kForever}, {kForever, kForever, kForever}, 1, 0};
   const SpotRates rates{hopeless ? SpotKind::kNever : SpotKind::kExponential, mean_life_s, mean_gap_s};
@@ -82,7 +56,7 @@ SpotForecast spot_forecast(double work_s, double deadline_s, double recovery_s, 
   SpotForecast forecast;
   int held = 0, preemptions = 0;
   for (int one = 0; one < cases; ++one) {
-    const SpotRun run = carry_out(job, SpotMarket(rates, seed, static_cast<uint32_t>(one)));
+    const SpotRun run = carry_out(job, SpotMarket(rates, seed, static_cast<uint32_t>(one)), SpotSight::kOwnMachine);
     hours.push_back(run.wall_s / kHour_s);
     money.push_back(run.wall_s == kForever ? kForever : run.money(spot_price, on_demand_price));
     held += deadline_s <= 0 || run.wall_s <= deadline_s + kRounding_s;
@@ -111,7 +85,7 @@ SpotEstimate spot_estimate(const SpotJob& job, double mean_life_s, double mean_g
     const double cycles = never ? 0 : job.deadline_s / cycle_s;
     const double left_s = job.work_s - std::min(job.work_s, cycles * (never ? 0 : work_s));
     on_demand_s =
-        left_s + recovery_s * std::clamp(cycles, 1.0, std::max(1.0, left_s / (kAheadRecoveries * recovery_s)));
+        left_s + recovery_s * std::clamp(cycles, 1.0, std::max(1.0, left_s / (kRecoveriesOfAStay * recovery_s)));
     spot_s = never ? 0 : std::max(0.0, (job.work_s - left_s) * mean_life_s / work_s);
     wall_s = std::max(job.deadline_s, on_demand_s);
     if (never) wall_s = on_demand_s;

@@ -61,14 +61,16 @@ SpotOutcome carried_out(const SpotRow& row) {
   outcome.played = true;
   if (!outcome.ends || outcome.preemptions > kLivesPlayed) return outcome;
   const Estimate work{row.job.work_s, row.work_spread};
+  SpotJob job = row.job;
+  if (row.on_demand_price > 0) job.price_part = row.spot_price / row.on_demand_price;
   const SpotRates rates{SpotKind::kExponential, row.life_s, row.gap_s};
   std::vector<double> seconds, money, paid;
   double on_demand_s = 0, held_s = 0;
   int preemptions = 0, on_time = 0;
   const auto likelihood = [](int one) { return (one + 0.5) / kSpotCases; };
   for (int one = 0; one < kSpotCases; ++one) {
-    const SpotRun run =
-        carry_out(row.job, SpotMarket(rates, kSeed, static_cast<uint32_t>(one)), work.quantile(likelihood(one)));
+    const SpotRun run = carry_out(job, SpotMarket(rates, kSeed, static_cast<uint32_t>(one)), SpotSight::kOwnMachine,
+                                  work.quantile(likelihood(one)));
     const double queue_s = row.queue.quantile(likelihood(one * kQueueStride % kSpotCases));
     if (!std::isfinite(run.wall_s)) {
       outcome.ends = false;

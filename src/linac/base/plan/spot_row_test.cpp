@@ -102,10 +102,10 @@ TEST(SpotRow, NeverEndsWhereNoStartComesToAStep) {
 TEST(SpotRun, WorkMayTakeMoreThanThePolicyIsTold) {
   const SpotJob job{.work_s = 100, .deadline_s = 1000, .recovery_s = 10, .checkpoint_s = 10};
   const SpotTrace always{.there = true};
-  EXPECT_EQ(carry_out(job, SpotMarket(always), 150).wall_s, 160);
-  EXPECT_EQ(carry_out(job, SpotMarket(always), 50).wall_s, 60);
+  EXPECT_EQ(carry_out(job, SpotMarket(always), SpotSight::kMarket, 150).wall_s, 160);
+  EXPECT_EQ(carry_out(job, SpotMarket(always), SpotSight::kMarket, 50).wall_s, 60);
   const SpotTrace never{.there = false};
-  const SpotRun late = carry_out({100, 130, 10, 10}, SpotMarket(never), 150);
+  const SpotRun late = carry_out({100, 130, 10, 10}, SpotMarket(never), SpotSight::kMarket, 150);
   EXPECT_EQ(late.wall_s, 160) << "it ends late, and it ends";
   EXPECT_EQ(late.on_demand_s, 160);
 }

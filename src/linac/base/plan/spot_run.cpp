@@ -64,24 +64,34 @@ struct Modes {
 
 }  // namespace
 
-SpotRun carry_out(const SpotJob& job, SpotMarket market, double work_s) {
+SpotRun carry_out(const SpotJob& job, SpotMarket market, SpotSight sight, double work_s) {
   SpotRun run;
   Progress progress(job, work_s);
-  double now_s = 0;
+  SpotSeen seen;
+  double now_s = 0, on_demand_since_s = 0;
   for (int changes = 0; !progress.complete();) {
-    const Decision decision = decide(job, {now_s, progress.done_s(), progress.place(), market.there()});
+    const SpotPlace before = progress.place();
+    const bool blind = before == SpotPlace::kOnDemand && sight == SpotSight::kOwnMachine;
+    const Decision decision = decide(job, {now_s, progress.done_s(), before, market.there() && !blind, seen,
+                                           blind ? std::optional(now_s - on_demand_since_s) : std::nullopt});
     progress.move(decision.place, now_s);
+    if (decision.place == SpotPlace::kOnDemand && before != decision.place) on_demand_since_s = now_s;
+    if (blind && decision.place == SpotPlace::kNone) continue;  // now it looks
     const double next_s = std::min({market.until_s(), decision.until_s, progress.next_s(now_s)});
     if (next_s == kForever || changes > kChangesMax) {
       run.wall_s = kForever;
       return run;
     }
-    if (progress.place() == SpotPlace::kSpot) run.spot_s += next_s - now_s;
-    if (progress.place() == SpotPlace::kOnDemand) run.on_demand_s += next_s - now_s;
+    const double passed_s = next_s - now_s;
+    const bool watched = decision.place != SpotPlace::kOnDemand || sight == SpotSight::kMarket;
+    if (decision.place == SpotPlace::kSpot) run.spot_s += passed_s;
+    if (decision.place == SpotPlace::kOnDemand) run.on_demand_s += passed_s;
+    if (watched) (market.there() ? seen.there_s : seen.gone_s) += passed_s;
     progress.pass(now_s, next_s);
     now_s = next_s;
     if (now_s < market.until_s() || progress.complete()) continue;
     ++changes;
+    if (watched) ++(market.there() ? seen.ends : seen.begins);
     market.pass();
     if (market.there() || progress.place() != SpotPlace::kSpot) continue;
     ++run.preemptions;

@@ -19,11 +19,14 @@ struct SpotRun {
   }
 };
 
+/// What is seen while the job runs on demand: the market as well, or nothing of it, as at most sites.
+enum class SpotSight { kMarket, kOwnMachine };
+
 /// Gives up, with wall_s infinite, after kChangesMax changes of the market. `work_s`: what the work turns out to be,
 /// where the policy goes by job.work_s.
-SpotRun carry_out(const SpotJob& job, SpotMarket market, double work_s);
-inline SpotRun carry_out(const SpotJob& job, SpotMarket market) {
-  return carry_out(job, std::move(market), job.work_s);
+SpotRun carry_out(const SpotJob& job, SpotMarket market, SpotSight sight, double work_s);
+inline SpotRun carry_out(const SpotJob& job, SpotMarket market, SpotSight sight = SpotSight::kMarket) {
+  return carry_out(job, std::move(market), sight, job.work_s);
 }
 inline constexpr int kChangesMax = 100000;
 

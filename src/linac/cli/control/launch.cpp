@@ -86,7 +86,12 @@ void run_moves(const LaunchOptions& options) {
   };
   wishes.job = {seconds("--work", options.work), seconds("--deadline", options.deadline),
                 seconds("--recovery", options.recovery), seconds("--checkpoint", options.checkpoint)};
-  for (const std::string& name : {options.site, options.then}) check(options, *sites::find_site(name));
+  const auto spot = sites::find_site(options.site), on_demand = sites::find_site(options.then);
+  const sites::Worth &cheap = spot->common().plan, &dear = on_demand->common().plan;
+  const double spot_price = cheap.spot_price > 0 ? cheap.spot_price : cheap.price;
+  if (spot_price > 0 && dear.price > 0) wishes.job.price_part = spot_price / dear.price;
+  check(options, *spot);
+  check(options, *on_demand);
   catch_stop_signals();
   const sites::Standing end = sites::follow_moves(wishes, [](const std::string& line) {
     fmt::print("{}\n", line);

@@ -36,12 +36,14 @@ std::filesystem::path moves_file(const std::string& name) {
   return *state / "moves" / (name + ".json");
 }
 
-// What is written down. The last stay is the one that goes on, unless `over`.
+// What is written down. The last stay is the one that goes on, unless `over`. Of the market is known what the stays on
+// spot have shown; gone_ms: since when it is known that no machine can be had, 0: that is not known.
 struct Moves {
   std::string digest, key;
   std::vector<std::string> stays;  // the sites
   double done_s = 0;               // of the work, by the stays before
-  int64_t begun_ms = 0, asked_ms = 0, running_ms = 0, seen_ms = 0, left_ms = 0;
+  int64_t begun_ms = 0, asked_ms = 0, running_ms = 0, seen_ms = 0, left_ms = 0, gone_ms = 0;
+  plan::SpotSeen market;
   bool over = true;
 
   template <class Self, class V>
@@ -49,6 +51,12 @@ struct Moves {
     v("digest", self.digest), v("key", self.key), v("stays", self.stays), v("done_s", self.done_s);
     v("begun_ms", self.begun_ms), v("asked_ms", self.asked_ms), v("running_ms", self.running_ms);
     v("seen_ms", self.seen_ms), v("left_ms", self.left_ms), v("over", self.over);
+  }
+  // Files of earlier versions have nothing of it.
+  template <class Self, class V>
+  static void each_of_market(Self& self, V&& v) {
+    v("gone_ms", self.gone_ms), v("there_s", self.market.there_s), v("gone_s", self.market.gone_s);
+    v("ends", self.market.ends), v("begins", self.market.begins);
   }
 };
 
@@ -99,7 +107,9 @@ class Mover {
     }
     try {
       const json from = json::parse(*text);
-      Moves::each(moves_, [&](const char* name, auto& value) { from.at(name).get_to(value); });
+      const auto read = [&](const char* name, auto& value) { from.at(name).get_to(value); };
+      Moves::each(moves_, read);
+      if (from.contains("gone_ms")) Moves::each_of_market(moves_, read);
     } catch (const json::exception& error) {
       throw data_error(fmt::format("[launch] {}: is damaged ({}); see with `linac status` what runs, and remove it",
                                    file_.string(), error.what()));
@@ -111,7 +121,9 @@ class Mover {
 
   void save() {
     json text;
-    Moves::each(moves_, [&](const char* name, const auto& value) { text[name] = value; });
+    const auto put = [&](const char* name, const auto& value) { text[name] = value; };
+    Moves::each(moves_, put);
+    Moves::each_of_market(moves_, put);
     write_private_file(file_, text.dump(1) + "\n");
   }
 
@@ -126,23 +138,50 @@ class Mover {
     return std::max(0.0, 1e-3 * static_cast<double>(until_ms - moves_.running_ms) - wishes_.job.recovery_s);
   }
   SpotPlace wanted(double done_s, SpotPlace place, bool spot_there) const {
-    return plan::decide(wishes_.job, {since_s(moves_.begun_ms), done_s, place, spot_there}).place;
+    plan::SpotMoment moment{since_s(moves_.begun_ms), done_s, place, spot_there, moves_.market};
+    if (place == SpotPlace::kOnDemand) moment.unseen_s = since_s(moves_.asked_ms);
+    if (on_spot() && moves_.running_ms != 0) moment.seen.there_s += since_s(moves_.running_ms);
+    if (moves_.gone_ms != 0) moment.seen.gone_s += since_s(moves_.gone_ms);
+    return plan::decide(wishes_.job, moment).place;
   }
 
-  // The next stay, if it is time for one.
+  // What is seen of the market.
+  void is_there(int64_t now) {
+    if (moves_.gone_ms == 0) return;
+    is_not_watched(now);
+    ++moves_.market.begins;
+  }
+  void is_gone(int64_t since) {
+    if (moves_.gone_ms == 0) moves_.gone_ms = since;
+  }
+  void is_not_watched(int64_t now) {
+    if (moves_.gone_ms != 0) moves_.market.gone_s += 1e-3 * static_cast<double>(now - moves_.gone_ms);
+    moves_.gone_ms = 0;
+  }
+  void was_there(int64_t until, bool taken) {
+    if (!on_spot() || moves_.running_ms == 0) return;
+    moves_.market.there_s += 1e-3 * static_cast<double>(until - moves_.running_ms);
+    if (!taken) return;
+    ++moves_.market.ends;
+    is_gone(until);
+  }
+
+  // The next stay, if it is time for one. Who waits has asked for spot; who has left that wait knows that it is gone.
   std::optional<Standing> begin() {
-    const SpotPlace place = wanted(moves_.done_s, SpotPlace::kNone, true);
+    const bool waited_in_vain = on_spot() && moves_.left_ms != 0;
+    const bool on_demand = wanted(moves_.done_s, SpotPlace::kNone, !waited_in_vain) == SpotPlace::kOnDemand;
     const bool too_soon = on_spot() && since_s(moves_.asked_ms) <= knock_s();
-    if (place == SpotPlace::kSpot && too_soon) return std::nullopt;
+    if (!on_demand && too_soon) return std::nullopt;
     if (moves_.stays.size() >= kStaysMax)
       return Standing{job::RunState::kLost, fmt::format("it was taken away {} times", kStaysMax), {}};
-    moves_.stays.push_back(place == SpotPlace::kSpot ? wishes_.spot : wishes_.on_demand);
+    moves_.stays.push_back(on_demand ? wishes_.on_demand : wishes_.spot);
+    if (on_demand) is_not_watched(now_ms());
     moves_.asked_ms = now_ms();
     moves_.running_ms = moves_.seen_ms = moves_.left_ms = 0;
     moves_.over = false;
     save();
     tell_(fmt::format("{}:{}{}", site().name(), label(),
-                      place == SpotPlace::kOnDemand ? ": on demand, or the deadline would be in danger" : ""));
+                      on_demand ? ": on demand, or the deadline would be in danger" : ""));
     return std::nullopt;
   }
 
@@ -163,16 +202,19 @@ class Mover {
     const int64_t now = now_ms();
     if (runs && moves_.running_ms == 0) {
       moves_.running_ms = moves_.seen_ms = now;
+      if (on_spot()) is_there(now);
       save();
     } else if (runs && now - moves_.seen_ms > kSeenEvery_ms) {
       moves_.seen_ms = now;
       save();
     } else if (!runs && moves_.running_ms != 0) {  // back in the queue of the site
       moves_.done_s += trained_s(moves_.seen_ms);
+      was_there(moves_.seen_ms, true);
       moves_.running_ms = 0;
       moves_.asked_ms = now;
       save();
     }
+    if (on_spot() && !runs && since_s(moves_.asked_ms) > knock_s()) is_gone(moves_.asked_ms);
     if (moves_.left_ms == 0 && !stays(runs)) {
       moves_.left_ms = now;
       save();
@@ -200,9 +242,12 @@ class Mover {
     if (standing.state == job::RunState::kSucceeded || !(left || lost || interrupted)) return standing;
     // Whoever did not look for a while does not know when it ended.
     const int64_t now = now_ms();
-    double trained = trained_s(now - moves_.seen_ms <= 2 * kSeenEvery_ms ? now : moves_.seen_ms);
+    const int64_t until = now - moves_.seen_ms <= 2 * kSeenEvery_ms ? now : moves_.seen_ms;
+    double trained = trained_s(until);
+    was_there(until, !left);
     if (lost) trained = std::max(0.0, trained - wishes_.job.checkpoint_s);
     moves_.done_s = std::min(wishes_.job.work_s, moves_.done_s + trained);
+    moves_.running_ms = 0;
     moves_.over = true;
     save();
     if (!left) tell_(fmt::format("{}:{}: taken away: {}", site().name(), label(), standing.reason));
