@@ -176,7 +176,7 @@ TEST(PastRun, TheNewestOfEachHostMeasures) {
   EXPECT_EQ(measured_by_runs(runs, job, "a").size(), 1u);
   job.train.replicas = 64;
   EXPECT_EQ(measured_by_runs(runs, job).size(), 2u);
-  job.train.fit.loss = "another";
+  job.train.fit.loss = {"another"};
   EXPECT_TRUE(measured_by_runs(runs, job).empty());
 }
 
