@@ -32,19 +32,26 @@ TimeUnit unit_of(double seconds) {
 // A bar a row, of its parts, with the interval of the whole.
 NamedPicture bars_picture(const PlanReport& report) {
   const size_t count = std::min(kBarsMax, report.rows.size());
-  constexpr double kBar = 20, kNames = 250;
+  constexpr double kBar = 20, kMargin = 18, kNamesMin = 250, kNamesMax = 420;
   const double height = 96 + kBar * static_cast<double>(count);
   plot::Figure figure(kWide, height);
-  figure.text({18, 18}, "where the time goes", kTitle);
-  const plot::Rect area{kNames, 52, kWide - kNames - 24, kBar * static_cast<double>(count)};
+  figure.text({kMargin, 18}, "where the time goes", kTitle);
+  const auto style_of = [](const PlanRow& row) {
+    return plot::TextStyle{
+        .size = 9, .colour = row.forecast.good ? plot::kInk : plot::kSoftInk, .align = plot::Align::kRight};
+  };
+  const auto shown = std::span(report.rows).first(count);
+  double names = kNamesMin;
+  for (const PlanRow& row : shown)
+    names = std::clamp(figure.text_width(row.name, style_of(row)) + kMargin + 10, names, kNamesMax);
+  const plot::Rect area{names, 52, kWide - names - 24, kBar * static_cast<double>(count)};
   std::vector<double> ends{0};
   for (size_t i = 0; i < count; ++i) ends.push_back(report.rows[i].forecast.seconds.interval().high);
   const TimeUnit unit = unit_of(*std::max_element(ends.begin(), ends.end()));
   for (double& end : ends) end /= unit.seconds;
   const plot::Axis x = plot::axis_around(ends, plot::Scale::kLinear, unit.name), y{.low = 0, .high = 1};
   plot::draw_x_axis(figure, area, x);
-  double key = kNames;
-  const auto shown = std::span(report.rows).first(count);
+  double key = kMargin;
   for (size_t i = 0; i < parts_of(shown.front().forecast).size(); ++i) {
     const PlanPart part = parts_of(shown.front().forecast)[i];
     if (std::ranges::none_of(shown, [&](const PlanRow& row) { return parts_of(row.forecast)[i].seconds.middle > 0; }))
@@ -56,9 +63,7 @@ NamedPicture bars_picture(const PlanReport& report) {
   for (size_t i = 0; i < count; ++i) {
     const PlanRow& row = report.rows[i];
     const double top = area.y + kBar * static_cast<double>(i) + 3, middle = top + kBar / 2 - 3;
-    plot::TextStyle style{
-        .size = 9, .colour = row.forecast.good ? plot::kInk : plot::kSoftInk, .align = plot::Align::kRight};
-    figure.text({kNames - 8, middle}, figure.elided(row.name, kNames - 20, style), style);
+    figure.text({names - 8, middle}, figure.elided(row.name, names - kMargin - 2, style_of(row)), style_of(row));
     double begin_s = 0;
     for (const PlanPart& part : parts_of(row.forecast)) {
       const double from = plot::place(area, x, y, {begin_s / unit.seconds, 0}).x;
