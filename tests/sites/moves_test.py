@@ -122,7 +122,7 @@ def budget(client: Client, root: pathlib.Path, calm: pathlib.Path) -> None:
     launches.same_bits(calm, out, "with more of it a launch with the same --out goes on")
     large = SETTINGS | {"plan.memory_gib": 1e6}
     said = client.launch("demand", large, "--workers", 1, "--out", root / "large", status=4)
-    check("memory: 1 worker of 1e+06 GiB" in said and "this host gives" in said and "--no-check" in said and not (root / "large").exists(), "a launch that its host has no memory for is refused")
+    check("1 worker of 1e+06 GiB (plan.memory_gib)" in said and "this host gives" in said and "--no-check" in said and not (root / "large").exists(), "a launch that its host has no memory for is refused")
     client.launch("demand", large | {"budget.steps": 1000}, "--workers", 1, "--out", out, "--follow", "--no-check")
 
 
