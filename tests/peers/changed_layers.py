@@ -65,8 +65,40 @@ def study(fit: types.ModuleType, folder: pathlib.Path, job: pathlib.Path) -> Non
         "search": {"model.layers.hidden.units": {"kind": "categorical", "choices": ["4", "20"]}},
         "objective": {"metric": "loss"}, "sampler": {"name": "grid"}, "budget": {"trials": 2}}
     searched["data"]["test"] = searched["data"]["train"]
-    (folder / "layers-study.yaml").write_text(json.dumps(searched))
-    linac(fit, "tune", folder / "layers-study.yaml", "--out", folder / "layers-study")
-    units = {keras.models.load_model(trial / "models" / "model.keras", compile=False).get_layer("hidden").units
-             for trial in (folder / "layers-study" / "trials").iterdir()}
+    units = {model.get_layer("hidden").units for model in trained(fit, folder / "layers-study", searched).values()}
     expect(units == {4, 20}, f"a study over the units of a layer tries {sorted(units)}")
+    learning(fit, folder, searched)
+
+
+def trained(fit: types.ModuleType, out: pathlib.Path, searched: dict) -> dict[int, keras.Model]:
+    """The networks that a study's trials have left."""
+    out.with_suffix(".yaml").write_text(json.dumps(searched))
+    linac(fit, "tune", out.with_suffix(".yaml"), "--out", out)
+    return {int(path.parents[1].name): keras.models.load_model(path, compile=False) for path in (out / "trials").glob("*/models/model.keras")}
+
+
+def learning(fit: types.ModuleType, folder: pathlib.Path, searched: dict) -> None:
+    """Samplers that learn: what trials cost, and several objectives. One of the two files has no such layer, so its trials cost and have no value."""
+    other = keras.models.clone_model(keras.models.load_model(searched["model"]["file"], compile=False), clone_function=renamed)
+    other.save(folder / "layers-other.keras")
+    files = [str(folder / "layers-other.keras"), searched["model"]["file"]]  # in this order the first trial has the one that can be
+    space = {"model.layers.hidden.units": {"kind": "integer", "low": 4, "high": 32}, "model.layers.both.units": {"kind": "integer", "low": 2, "high": 6},
+             "model.layers.hidden.activation": {"kind": "categorical", "choices": ["relu", "tanh"]}, "model.file": {"kind": "categorical", "choices": files}}
+    searched["train"] |= {"epochs": 1, "fit": {"loss": "categorical_crossentropy", "metrics": ["accuracy"]}, "optimizer": {"name": "adam", "lr": 0.01}}
+    for name, objective in (("eipu", {"metric": "loss"}), ("ehvi", [{"metric": "loss"}, {"metric": "accuracy"}])):
+        out = folder / f"layers-{name}"
+        models = trained(fit, out, searched | {"search": space, "objective": objective, "sampler": {"name": name, "startup": 2}, "budget": {"trials": 5}})
+        trials = {trial["trial"]: trial for trial in json.loads(linac(fit, "study", "show", out, "--json").stdout)}
+        lacking = {number for number, trial in trials.items() if trial["point"]["model.file"] == files[0]}
+        expect(len(trials) == 5 and 0 < len(lacking) < 5 and set(models) == set(trials) - lacking, f"{name}: trials without the layer {sorted(lacking)} leave no model")
+        expect(all((trial["state"] == "complete") == (number not in lacking) for number, trial in trials.items()), f"{name}: and have no value")
+        built = all((model.get_layer("hidden").units, model.get_layer("both").forward_layer.units, model.get_layer("hidden").activation.__name__) ==
+                    tuple(trials[number]["point"][f"model.layers.{key}"] for key in ("hidden.units", "both.units", "hidden.activation"))
+                    for number, model in models.items())
+        expect(built, f"{name}: each network is the one that was suggested")
+        expect("follow from what was told" in linac(fit, "study", "replay", out).stdout, f"{name}: its suggestions are replayed")
+
+
+def renamed(layer: keras.Layer) -> keras.Layer:
+    config = layer.get_config()
+    return layer.__class__.from_config(config | {"name": "apart"} if layer.name == "hidden" else config)
