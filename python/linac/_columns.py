@@ -95,10 +95,10 @@ def column(name: str, value: Any) -> Column:
         return _of_arrow(name, value.to_arrow())
     if kind == "pandas":
         return _of_pandas(name, value)
-    return _of_numpy(name, _as_numpy(name, value))
+    return _of_numpy(name, as_numpy(name, value))
 
 
-def _as_numpy(name: str, value: Any) -> Any:
+def as_numpy(name: str, value: Any) -> Any:
     import numpy as np
 
     if type(value).__module__.startswith("scipy.sparse"):

@@ -82,6 +82,7 @@ def fit(
         train["steps_per_epoch"] = steps_per_epoch
     if class_weight is not None:
         train["fit"] = {"class_weight": _class_weights(class_weight)}
+    words = _words.settings_of(model, y, loss, optimizer, metrics)
     name = name or str(getattr(model, "name", None) or "fit")
     with _folder_for(folder, name) as place:
         saved = _model.file_of(model, place.part, x)
@@ -94,7 +95,6 @@ def fit(
                 data["validation_split"] = validation_split
         section = {"kind": saved.kind, **(model.settings if own else {"file": saved.file})}
         job: dict[str, Any] = {"name": name, "model": section, "data": data | (model.data if own else {}), "train": train, "workers": workers}
-        words = _words.settings_of(model, y, loss, optimizer, metrics)
         for key, value in {**words, **_callbacks.settings_of(callbacks), **(settings or {})}.items():
             put(job, key, value)
         if on is not None:

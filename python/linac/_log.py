@@ -162,7 +162,7 @@ class Log:
             _remove(part)
 
     def end(self, status: str = "succeeded", wait_s: float = _END_S) -> bool:
-        """succeeded, failed or cancelled. Waits so long for the rest to be sent; whether it was. What was not is sent by the next log that finds the
+        """succeeded, failed or cancelled. Waits so long for the rest to be sent; whether all was. What was not is sent by the next log that finds the
         service, or by linac.send_logs()."""
         if os.getpid() != self._pid:
             return False
@@ -177,7 +177,7 @@ class Log:
             self._sent.wait(wait_s)
             if self._dropped:
                 self._tell(f"{self._dropped} points were lost, as {self.folder} could not be written")
-        return self._arrived
+        return self._arrived and not self._dropped
 
     def __enter__(self) -> "Log":
         return self
@@ -209,7 +209,8 @@ class Log:
             if not self._write_batches() and not self._ending.is_set():
                 self._ending.wait(1.0)
                 self._wake.set()
-        self._write_batches()
+        while not self._write_batches() and time.monotonic() < self._until_s:
+            time.sleep(0.1)
         try:
             _spool.write(self.folder / "end.json", {"status": self._status, "ended_ms": int(time.time() * 1000)})
         except OSError as error:

@@ -45,6 +45,8 @@ def add_shapes(inputs: "list[dict[str, Any]]", *tables: "Sequence[Column]") -> N
     the program with zeros, up to the longest of all tables."""
     for one in inputs:
         of_tables = [_shape_of_input(one, columns) for columns in tables]
+        if not of_tables[0]:
+            raise refused("fit", f"'{one['name']}' is a number for each event, and a module is handed [events, values]", "give it as [events, 1]")
         one["shape"] = [max(sizes) for sizes in zip(*of_tables, strict=True)]
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from linac import _torch, models
-from linac._columns import is_table, refused
+from linac._columns import as_numpy, is_table, refused
 
 _LOSSES = {
     "CrossEntropyLoss": "categorical_crossentropy", "BCELoss": "binary_crossentropy", "BCEWithLogitsLoss": "binary_crossentropy",
@@ -39,10 +39,8 @@ def _are_class_numbers(y: Any) -> bool:
     """As PyTorch's cross-entropy tells them from probabilities: whole numbers, one an event."""
     if is_table(y) or not hasattr(y, "__array__") and not isinstance(y, (list, tuple)):
         return False
-    import numpy as np
-
-    values = np.asarray(y)
-    return values.dtype.kind in "iuOUS" and (values.ndim == 1 or values.ndim == 2 and values.shape[1] == 1)
+    values = as_numpy("y", y)
+    return bool(values.dtype.kind in "iuOUS" and (values.ndim == 1 or values.ndim == 2 and values.shape[1] == 1))
 
 
 def loss_settings(loss: Any, class_numbers: bool) -> dict[str, Any]:

@@ -27,7 +27,7 @@ class Two(nn.Module):
 
     def forward(self, kinds, momenta, scale=None):
         x = (self.kinds(kinds) + self.momenta(momenta)).mean(1)
-        return self.out(x if scale is None else x * scale.unsqueeze(1))
+        return self.out(x if scale is None else x * scale)
 
 
 def same(a, b):
@@ -93,7 +93,9 @@ def test_several_inputs():
         padded[i, : len(row)] = row
     one = linac.fit(Two(), {"kinds": kinds, "momenta": ak.to_regular(ak.Array(short), axis=2)}, y, **words)
     assert same(one.wait(), linac.fit(Two(), {"kinds": kinds, "momenta": padded}, y, **words).wait())
-    assert len(linac.fit(Two(), {"kinds": kinds, "momenta": momenta, "scale": y}, y, **words).wait().history) == 1
+    assert len(linac.fit(Two(), {"kinds": kinds, "momenta": momenta, "scale": y[:, None]}, y, **words).wait().history) == 1
+    with pytest.raises(linac.LinacError, match=r"'scale' is a number for each event.*\[events, 1\]"):
+        linac.fit(Two(), {"kinds": kinds, "momenta": momenta, "scale": y}, y, **words)
 
 
 class Branch(nn.Module):
@@ -120,7 +122,7 @@ def test_refused(monkeypatch):
     loss, adam = nn.CrossEntropyLoss(), torch.optim.Adam
     for wrong, words, said in (
         (model, {}, "says nothing of its loss"), (model, {"loss": nn.NLLLoss()}, "NLLLoss has no name"), (model, {"loss": lambda a, b: 0}, "<lambda> has no name"),
-        (model, {"loss": "crossentropie"}, "crossentropie"), (model, {"loss": loss, "optimizer": "adan"}, "adan"), (model, {"loss": loss, "metrics": ["acc"]}, "acc"),
+        (model, {"loss": "crossentropie"}, "crossentropie"), (model, {"loss": loss, "optimizer": "adan"}, "adan"), (model, {"loss": loss, "metrics": ["akkuracy"]}, "akkuracy"),
         (model, {"loss": nn.CrossEntropyLoss(weight=torch.ones(2))}, "weight.*class_weight"), (model, {"loss": nn.MSELoss(reduction="sum")}, "reduction"),
         (model, {"loss": nn.CrossEntropyLoss(label_smoothing=0.1)}, "numpy.eye"),
         (model, {"loss": loss, "optimizer": adam(model.parameters(), weight_decay=0.1)}, "AdamW"), (model, {"loss": loss, "optimizer": adam(net().parameters())}, "not over"),
@@ -134,7 +136,7 @@ def test_refused(monkeypatch):
         linac.fit(type("Any", (nn.Module,), {"forward": lambda self, *x: x[0]})(), x, y, loss=loss)
     with pytest.raises(linac.LinacError, match="as examples"):
         linac.fit(model, "events.arrow", "y", loss=loss)
-    with pytest.raises(linac.LinacError, match="no 'input'"):
+    with pytest.raises(linac.LinacError, match="torch.export cannot write Sequential"):
         linac.fit(model, {"a": x, "b": x}, y, loss=loss)
     monkeypatch.setattr(torch, "__version__", "2.6.0+cpu")
     with pytest.raises(linac.LinacError, match="PyTorch 2.6.0.* install PyTorch 2.11, or .*TorchScript"):
