@@ -155,11 +155,14 @@ def test_reports(trained):
     assert "succeeded" in shown(trained.report()) and "train_events" in shown(linac.check(trained))
     assert shown(linac.plan(trained, measured=trained.folder)).count("here") >= 1
     assert shown(trained) == shown(linac.show(trained.folder))
-    figure = {"title": HOSTILE, "bin": {"energy_gev": [10.0, 50.0]}, "value": None, "uncertainty": 0.1, "floor": 0.5, "limit": 1.0, "passed": False, "verdict": "failed"}
+    figure = {"name": HOSTILE, "title": HOSTILE, "bin": {"energy_gev": [10.0, 50.0]}, "value": None, "uncertainty": 0.1, "floor": 0.5, "limit": 1.0, "passed": False, "verdict": "failed"}
     side = {"name": HOSTILE, "events": 3}
-    judged = {"verdict": "failed", "reference": side, "sample": side, "figures": [figure | {"passed": None, "limit": None, "verdict": None}, figure]}
+    free, open_one = figure | {"passed": None, "limit": None, "verdict": None}, figure | {"passed": None, "verdict": "undecided"}
+    passed = figure | {"passed": True, "verdict": "passed"}
+    judged = {"verdict": "failed", "reference": side, "sample": side, "figures": [free, passed, open_one, figure]}
     text = shown(report.html(judged, HOSTILE))
-    assert text.index("failed</td>") < text.index("–</td></tr>") and "energy_gev 10 to 50" in text
+    assert text.index(">failed</td>") < text.index(">undecided</td>") < text.index(">passed</td>") and "energy_gev 10 to 50" in text and "and 1 more" in text
+    assert shown(report.html(judged | {"verdict": None, "figures": [free] * 40}, None)).count("<tr>") == 31
     shown(report.html({HOSTILE: [HOSTILE], "a": {HOSTILE: {}}, "b": [{}]}, None))
 
 

@@ -38,16 +38,17 @@ def _scores(report: "Mapping[str, Any]") -> str:
 
 
 def _figures(report: "Mapping[str, Any]") -> str:
-    """The worst first: those that fail, then those of the gate, then the rest."""
-    order = {False: 0, None: 2, True: 1}
-    figures = sorted(report["figures"], key=lambda figure: order[figure["passed"]] if figure["limit"] is not None else 3)
+    """Those of the gate, the worst first; without a gate the first ones."""
+    order = {False: 0, None: 1, True: 2}
+    judged = [figure for figure in report["figures"] if figure["limit"] is not None]
+    figures = sorted(judged, key=lambda figure: order[figure["passed"]]) or report["figures"]
     rows = [
-        (figure["title"], _bin(figure["bin"]), _with_error(figure["value"], figure["uncertainty"]), figure["floor"], figure["limit"], figure["verdict"])
+        (figure["name"], figure["title"], _bin(figure["bin"]), _with_error(figure["value"], figure["uncertainty"]), figure["floor"], figure["limit"], figure["verdict"])
         for figure in figures[:_FIGURES_MAX]
     ]
-    head = ("figure", "bin", "value", "floor", "limit", "verdict")
+    head = ("figure", "", "bin", "value", "floor", "limit", "verdict")
     told = f"{report['sample']['name']}, {report['sample']['events']} showers, beside {report['reference']['name']}, {report['reference']['events']}"
-    return title(str(report["verdict"] or "no gate"), told) + table(head, rows, more=len(figures) - len(rows))
+    return title(str(report["verdict"] or "no gate"), told) + table(head, rows, more=len(report["figures"]) - len(rows))
 
 
 def _times(report: "Mapping[str, Any]") -> str:
