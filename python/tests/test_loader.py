@@ -3,7 +3,9 @@
 import gc
 import json
 import os
+import pathlib
 import pickle
+import re
 import signal
 import subprocess
 import sys
@@ -112,6 +114,17 @@ def test_other_formats(tmp_path):
     assert np.array_equal(batch["image"], image[batch["id"].astype(int)])
     batch = next(iter(linac.loader("a.arrow", ["x", "id"], 20)))
     assert np.array_equal(batch["x"], image[batch["id"].astype(int), 0, 0])
+
+
+def test_page(tmp_path):
+    """The blocks of docs/guide/python-loops.md but for that of a job, which test_tune.py has."""
+    root = pathlib.Path(__file__).resolve().parents[2]
+    (tmp_path / "train-0.parquet").symlink_to(root / "data/topology-train.parquet")
+    loop, function, _, pipeline = re.findall(r"^```python\n(.*?)^```$", (root / "docs/guide/python-loops.md").read_text(), re.M | re.S)
+    names: dict = {}
+    for block in (loop, function, pipeline):
+        exec(compile(block, "python-loops.md", "exec"), names)
+    assert names["x"].shape == (256, 14) and names["y"].shape == (256,) and len(names["study"].trials) == 30 and names["search"].estimator is names["network"]
 
 
 # --- Memory ---
