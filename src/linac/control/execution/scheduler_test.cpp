@@ -46,7 +46,8 @@ class SchedulerTest : public testing::Test {
     settings.stop_grace_s = 5;
     scheduler_ = std::make_unique<Scheduler>(
         host_, settings,
-        std::make_unique<launch::LocalLauncher>(std::vector<std::string>{LINAC_TEST_SUPERVISOR}, slots_));
+        std::make_unique<launch::LocalLauncher>(std::vector<std::string>{LINAC_TEST_SUPERVISOR}, slots_,
+                                                launch::ControlGroups()));
   }
 
   std::string submit(const std::string& script, const catalog::Wishes& wishes = {}) {

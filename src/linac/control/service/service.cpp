@@ -36,8 +36,8 @@
 #include "linac/control/http/server/given_socket.h"
 #include "linac/control/http/server/server.h"
 #include "linac/control/launch/accounts.h"
-#include "linac/control/launch/fences.h"
 #include "linac/control/launch/control_groups.h"
+#include "linac/control/launch/fences.h"
 #include "linac/control/launch/local_launcher.h"
 #include "linac/control/launch/pilots/pilot_launcher.h"
 #include "linac/control/launch/sandbox.h"
@@ -231,6 +231,7 @@ class Service::Implementation {
   const std::string& url() const { return url_; }
   const std::string& first_token() const { return first_token_; }
   const std::string& warning() const { return warning_; }
+  std::string on_groups() const { return groups_.said(); }
 
  private:
   std::vector<Route> routes() {
@@ -242,7 +243,6 @@ class Service::Implementation {
       http::check_room(context_.data, 0, context_.keep_free);
       return true;
     } catch (const Error&) {
-  std::string on_groups() const { return groups_.said(); }
       return false;
     }
   }
@@ -348,6 +348,7 @@ class Service::Implementation {
   const std::string first_token_;
   const execution::Sandboxes sandboxes_;
   const std::string warning_;
+  const launch::ControlGroups groups_;
   execution::Scheduler scheduler_;
   Conductor conductor_{context_, desks_, scheduler_, sites_};
   const http::Router router_;
@@ -361,7 +362,6 @@ class Service::Implementation {
 };
 
 Service::Service(const ServiceOptions& options) {
-  const launch::ControlGroups groups_;
   const auto given = http::given_socket();
   const http::Address address = given ? given->address : http::parse_address(options.listen);
   check(options, address);
@@ -379,6 +379,10 @@ const std::string& Service::warning() const {
   return implementation_->warning();
 }
 
+std::string Service::on_groups() const {
+  return implementation_->on_groups();
+}
+
 const std::string& Service::first_token() const {
   return implementation_->first_token();
 }
@@ -392,12 +396,9 @@ void serve(const ServiceOptions& options) {
   if (!service.first_token().empty())
     fmt::print("The user '{}' has this token, shown only now:\n  {}\n", kAdmin, service.first_token());
   if (!service.warning().empty()) fmt::print("{}\n", service.warning());
-std::string Service::on_groups() const {
-  return implementation_->on_groups();
-}
-
   if (const std::string lacks = launch::lacks_of_landlock(launch::landlock_version()); !lacks.empty())
     fmt::print("{}\n", lacks);
+  fmt::print("{}\n", service.on_groups());
   if (!options.authentication) fmt::print("Everybody on this machine is an admin here (--no-auth).\n");
   std::fflush(stdout);
   while (stop_signal() == 0) std::this_thread::sleep_for(std::chrono::milliseconds(50));
@@ -406,4 +407,3 @@ std::string Service::on_groups() const {
 }
 
 }  // namespace linac::service
-  fmt::print("{}\n", service.on_groups());
