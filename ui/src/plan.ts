@@ -141,12 +141,18 @@ export function ticksOf(axis: LogAxis, most = 8): number[] {
   return [];
 }
 
-/** A duration as the form has it, to two digits: "8h", "90m", "45s". */
+const deadlineUnits: [number, string][] = [
+  [3600, "h"],
+  [60, "m"],
+];
+
+/** A duration as the form has it: "8h", "260m", "45s"; fine enough that a step of a tenth is another text. */
 export function deadlineText(seconds: number): string {
-  const [size, letter] = seconds >= 2 * 3600 ? [3600, "h"] : seconds >= 120 ? [60, "m"] : [1, "s"];
-  const count = seconds / (size as number);
-  const coarse = count >= 100 ? Number(count.toPrecision(2)) : Math.round(count);
-  return `${Math.max(1, coarse)}${letter}`;
+  const many = 20;
+  const fits = (count: number) => count >= many || (count >= 1 && Math.abs(count - Math.round(count)) < 0.005 * count);
+  const [size, letter] = deadlineUnits.find(([one]) => fits(seconds / one)) ?? ([1, "s"] as [number, string]);
+  const count = seconds / size;
+  return `${Math.max(1, count >= 100 ? Number(count.toPrecision(2)) : Math.round(count))}${letter}`;
 }
 
 /** A sum as the form has it, to two digits. */

@@ -46,5 +46,6 @@ test("a place on the axis is the value there again", () => {
 test("a line that is moved writes what the form reads", () => {
   for (const seconds of [3, 45, 130, 5400, 8 * 3600, 40 * 86400]) assert.ok(Math.abs(secondsOf(deadlineText(seconds)) / seconds - 1) < 0.2, deadlineText(seconds));
   assert.deepEqual([8 * 3600, 100, 0.2].map(deadlineText), ["8h", "100s", "1s"]);
+  for (const seconds of [10, 120, 4 * 3600, 86400]) assert.notEqual(deadlineText(seconds * 1.1), deadlineText(seconds));
   assert.deepEqual([123.4, 0.01234, 7].map(budgetText), ["120", "0.012", "7"]);
 });
