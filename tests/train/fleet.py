@@ -88,6 +88,7 @@ class Fleet:
         self.workers: dict[int, Worker] = {}  # that have not ended
         self.ends: collections.Counter = collections.Counter()  # by what they did, and in which way they ended
         self.wrong: list[str] = []
+        self.may_stop = False  # one was told to leave: where it has lost the others meanwhile, the run stops after a checkpoint
         self.well: set[str] = set()  # hosts with a worker that came to the run's end
         self.joins = self.resumes = 0
         self.reviving = True
@@ -100,6 +101,7 @@ class Fleet:
 
     def resume(self, port: int) -> None:
         self.resumes += 1
+        self.may_stop = False
         self.start(port, "--resume")
 
     def join(self) -> Worker | None:
@@ -155,7 +157,7 @@ class Fleet:
         os.kill(worker.pid, signal.SIGKILL)
 
     def tell_to_leave(self, worker: Worker) -> None:
-        worker.told_to_leave = True
+        worker.told_to_leave = self.may_stop = True
         os.kill(worker.pid, signal.SIGTERM)
 
     def tick(self) -> None:
@@ -171,7 +173,7 @@ class Fleet:
         del self.workers[worker.pid]
         if code == 0:
             self.well.add(worker.host)
-        good = code == 0 or code in GAVE_UP or (code == -signal.SIGKILL and worker.killed) or (code == 75 and worker.told_to_leave)
+        good = code == 0 or code in GAVE_UP or (code == -signal.SIGKILL and worker.killed) or (code == 75 and self.may_stop)
         self.ends[str(code)] += 1
         if not good:
             self.wrong.append(f"process {worker.pid} on host {worker.host} ends with exit status {code}")
