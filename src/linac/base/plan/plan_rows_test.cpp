@@ -134,6 +134,8 @@ TEST(PastRun, ThreeAtAPlaceSpeakForItAlone) {
   EXPECT_EQ(experience_of(runs, "a").step.runs, 3);
   runs.push_back(past("a, 2 workers", 1, 2));
   EXPECT_EQ(experience_of(runs, "a").step.runs, 3);
+  runs.insert(runs.end(), 2, past("b, 1 worker", 1, 1));
+  EXPECT_DOUBLE_EQ(experience_of(runs, "b").step.bias, 1);
   EXPECT_GT(experience_of(runs, "a").step.bias, experience_of(runs, "b").step.bias);
 }
 

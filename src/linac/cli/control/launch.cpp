@@ -87,7 +87,7 @@ void run_moves(const LaunchOptions& options) {
   wishes.job = {seconds("--work", options.work), seconds("--deadline", options.deadline),
                 seconds("--recovery", options.recovery), seconds("--checkpoint", options.checkpoint)};
   const auto spot = sites::find_site(options.site), on_demand = sites::find_site(options.then);
-  const sites::Worth &cheap = spot->common().plan, &dear = on_demand->common().plan;
+  const plan::Worth &cheap = spot->common().plan, &dear = on_demand->common().plan;
   const double spot_price = cheap.spot_price > 0 ? cheap.spot_price : cheap.price;
   if (spot_price > 0 && dear.price > 0) wishes.job.price_part = spot_price / dear.price;
   check(options, *spot);
