@@ -9,6 +9,7 @@ const height = 340;
 const edge = { left: 58, right: 14, top: 12, bottom: 40 };
 const barsMax = 40; // rows of which the intervals are drawn
 const keyStep = 1.1;
+const keySeconds = 1; // of a deadline at least: it is told in whole ones
 
 interface ChartProps {
   plan: Plan;
@@ -79,7 +80,8 @@ export function PlanChart({ plan, deadline, budget, onDeadline, onBudget, chosen
           const more = ["ArrowRight", "ArrowUp"].includes(event.key);
           if (!more && !["ArrowLeft", "ArrowDown"].includes(event.key)) return;
           event.preventDefault();
-          move(more ? value * keyStep : value / keyStep);
+          const least = upright ? keySeconds : 0;
+          move(more ? Math.max(value * keyStep, value + least) : Math.min(value / keyStep, value - least));
         }}
       >
         <line class="reach" x1={upright ? at : edge.left} x2={upright ? at : right} y1={upright ? edge.top : at} y2={upright ? height - edge.bottom : at} />

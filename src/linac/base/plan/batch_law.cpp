@@ -58,8 +58,8 @@ Measured at_batch(const Measured& measured, int64_t batch) {
   std::vector<AtBatch> all = measured.at_batches;
   all.insert(all.begin(), own(measured));
   std::ranges::stable_sort(all, {}, &AtBatch::batch);
-  const auto same = std::ranges::unique(all, {}, &AtBatch::batch);
-  all.erase(same.begin(), same.end());
+  const auto same = [](const AtBatch& a, const AtBatch& b) { return a.batch == b.batch; };
+  all.erase(std::unique(all.begin(), all.end(), same), all.end());
   const auto wanted = static_cast<double>(batch);
   if (all.size() == 1) {
     const double ratio = wanted / static_cast<double>(measured.batch);

@@ -87,8 +87,8 @@ struct Measurements {
 // That of the service's host first, else the newest; each at the job's batch, with the job's steps.
 Measurements measurements_of(const Planned& planned, const std::vector<plan::PastRun>& past) {
   std::vector<plan::KnownRun> newest = plan::measured_by_runs(past, planned.job);
-  std::ranges::stable_partition(
-      newest, [](const plan::KnownRun& run) { return plan::is_host(run.measured.host, plan::this_host()); });
+  std::stable_partition(newest.begin(), newest.end(),
+                        [](const plan::KnownRun& run) { return plan::is_host(run.measured.host, plan::this_host()); });
   Measurements found;
   for (const plan::KnownRun& run : newest) {
     const plan::Measured& told = run.measured;

@@ -236,9 +236,8 @@ void RecordKeeper::take_over(bool founding, const TrainState& state, const LastS
     pictures_.take();  // of what it had kept before
     last_save_ = Clock::now();
     if (copied_) save(state);
-    if (founding) {
-      writer_->prepare(state);
-    } else {
+    if (founding) writer_->prepare(state);
+    if (!founding) {
       if (last && last->global_step > written.step) reporter_->step(*last);
       if (is_at_epoch(state) && state.history.back().epoch > written.epoch)
         epoch(state, state.history.back(), {}, true, state.best_epoch == state.history.back().epoch);
