@@ -199,7 +199,8 @@ class LinacClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
 
     def predict(self, X: Any) -> "Array":
         """[events], of the classes of y."""
-        classes: Array = self.classes_[self.predict_proba(X).argmax(axis=1)]
+        best = self.predict_proba(X).argmax(axis=1)  # which says so where fit() was not called
+        classes: Array = self.classes_[best]
         return classes
 
 

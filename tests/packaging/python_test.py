@@ -2,6 +2,7 @@
 """The Python package, installed from its wheel into an environment of its own:
 
   python_test.py              the package alone, with the program that LINAC names: its tests in python/tests
+  python_test.py --long       those of them that take minutes
   python_test.py --wheel BUILD   the wheel with the program, in an empty environment: installed without a network, beside another LibTorch, removed
 
 To be run by the Python of the peers, whose packages the tests see."""
@@ -19,6 +20,7 @@ from lib.runs import ROOT, environment, output
 
 PYTHON_TESTS = ROOT / "python/tests"
 TORCH = ROOT / "build/bench-peers"
+LONG = ("test_loader.py", "test_models.py", "test_remote.py", "test_sklearn.py")
 
 
 class Environment:
@@ -46,29 +48,29 @@ class Environment:
         check(not left, f"what is uninstalled leaves nothing {sorted(left)[:5]}")
 
 
-def tests_of_the_package(folder: pathlib.Path) -> None:
+def tests_of_the_package(folder: pathlib.Path, long: bool) -> None:
     output(ROOT / "packaging/wheel.py", "--bare", "--out", folder)
     wheel, = folder.glob("*.whl")
     there = Environment(folder / "environment", peers=True)
     there.pip("install", wheel)
-    variables = environment(LINAC_CACHE=str(folder / "cache"))
+    variables = environment(LINAC_CACHE=str(folder / "cache"), **({"LINAC_LONG": "1"} if long else {}))
     variables.pop("PYTHONPATH", None)
     found = output(there.python, "-c", "import linac; print(linac.__file__)", cwd=folder, env=variables)
     check(found.startswith(str(there.site)), "the package is that of the wheel")
-    words = [there.python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-W", "ignore", "--basetemp", folder / "tests", PYTHON_TESTS, *sys.argv[1:]]
+    words = [there.python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-W", "ignore", "--basetemp", folder / "tests"]
+    words += [PYTHON_TESTS / name for name in LONG] if long else [PYTHON_TESTS, *(f"--ignore={PYTHON_TESTS / name}" for name in LONG)]
     done = subprocess.run([*map(str, words)], env=variables, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     print(done.stdout[-20000:])
-    for package, what in (("torch", "modules of PyTorch"), ("lightning", "Lightning's logger")):
+    other_peers = (("torch", "tensors of torch"), ("jax", "tensors of jax")) if long else (("torch", "modules of PyTorch"), ("lightning", "Lightning's logger"))
+    for package, what in other_peers:
         if subprocess.run([str(there.python), "-c", f"import {package}"], env=variables, cwd=folder, stderr=subprocess.DEVNULL).returncode != 0:
             skips.skipped(what, f"{package} is not installed", f"bench/peers/setup.sh build/bench-peers {package}")
     check(done.returncode == 0, "the tests of the package pass")
     there.removed()
+    if long:
+        return
     output(ROOT / "packaging/job_types.py", "--check")
     check(True, "the types of the job are those of its settings")
-    for library in ("torch", "jax"):
-        there_is = f"import importlib.util, sys; sys.exit(importlib.util.find_spec('{library}') is None)"
-        if subprocess.run([str(there.python), "-c", there_is], env=variables).returncode != 0:
-            skips.skipped(f"tensors of {library}", f"{library} is not installed", "bench/peers/setup.sh")
     if shutil.which("mypy") is None:
         skips.skipped("mypy", "it is not in PATH", "pip install mypy")
     else:
@@ -109,4 +111,4 @@ if __name__ == "__main__":
         if sys.argv[1:2] == ["--wheel"]:
             wheel_with_the_program(sys.argv[2], pathlib.Path(name))
         else:
-            tests_of_the_package(pathlib.Path(name))
+            tests_of_the_package(pathlib.Path(name), long=sys.argv[1:] == ["--long"])

@@ -67,7 +67,7 @@ export function PlanChart({ plan, deadline, budget, onDeadline, onBudget, chosen
       <g
         class={`wish ${wished ? "" : "unset"}`}
         role="slider"
-        tabIndex={0}
+        tabindex={0}
         aria-label={name}
         aria-valuenow={value}
         aria-valuetext={wished ? text : "none"}
