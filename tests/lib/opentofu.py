@@ -14,6 +14,7 @@ from .runs import ROOT
 from .servers import port_server
 
 MODULES = pathlib.Path(ROOT, "deploy")
+PROVIDERS = ("kubernetes", "openstack")
 
 
 def programs() -> pathlib.Path:
@@ -32,7 +33,8 @@ class Tofu:
 
     @staticmethod
     def available() -> bool:
-        return (programs() / "tofu").is_file() and (programs() / "providers").is_dir()
+        """Whoever was killed as he brought them has left some of them."""
+        return (programs() / "tofu").is_file() and all(any((programs() / "providers").rglob(f"terraform-provider-{name}*")) for name in PROVIDERS)
 
     def ask(self, *words: str, text: str | None = None, **variables: str) -> subprocess.CompletedProcess:
         return subprocess.run([programs() / "tofu", *words], cwd=self.folder, env=self.environment | variables, input=text, text=True,
