@@ -48,9 +48,8 @@ struct PastRun {
 std::optional<PastRun> read_past_run(const FoundRun& run, const std::optional<GoalWish>& goal = std::nullopt);
 
 /// {"where", "name", "status", "work", "kin", "replicas", "planned": {"on", "start_s", "step_s", "jitter", "hours",
-/// "kwh", "co2_kg"}, "actual":
-/// {"start_s", "step_s", "hours", "kwh", "co2_kg"}, "measured" (measured.h), "why_not", "reached"}; what is not known
-/// is null.
+/// "kwh", "co2_kg"}, "actual": {"start_s", "step_s", "jitter", "hours", "kwh", "co2_kg"}, "measured" (measured.h),
+/// "why_not", "reached"}; what is not known is null.
 nlohmann::json to_json(const PastRun& run);
 /// User error naming `where` for what is no such object.
 PastRun past_run_from(const nlohmann::json& json, const std::string& where);
