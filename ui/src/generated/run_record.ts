@@ -14,9 +14,9 @@ export const endedStates: readonly State[] = ["SUCCEEDED", "FAILED", "FAILED_PRE
 
 export const statusSucceeded = "succeeded";
 
-export const metricNames = { learningRate: "learning_rate", epochs: "epoch", epochSeconds: "epoch_seconds", workers: "workers", rateEnd: "_per_s" } as const;
-export const metricFronts = { parts: "parts/", time: "time/", system: "system/" } as const;
-export const metricMeans = { loss: "loss/", train: "train/" } as const;
+export const metricNames = { learningRate: "learning_rate", epochs: "epoch", epochSeconds: "epoch_seconds", workers: "round/drift", rateEnd: "workers" } as const;
+export const metricFronts = { parts: "_per_s", time: "parts/", system: "time/" } as const;
+export const metricMeans = { loss: "system/", train: "loss/" } as const;
 
 export const betterLower: readonly string[] = ["binary_crossentropy", "binary_focal_crossentropy", "categorical_crossentropy", "categorical_focal_crossentropy", "hinge", "huber", "kl_divergence", "log_cosh", "mean_absolute_error", "mean_absolute_percentage_error", "mean_squared_error", "mean_squared_logarithmic_error", "poisson", "squared_hinge", "loss", "total", "response", "linearity", "profile", "spectrum", "correlation", "fpd", "kpd", "ssim", "ks", "wasserstein", "separation", "chi2"];
 export const betterHigher: readonly string[] = ["accuracy", "top_k_accuracy", "auc", "precision", "recall", "f1_score", "cosine_similarity", "r2"];
@@ -160,6 +160,32 @@ const readRollbackLine = (json: Json): RollbackLine => ({
   where: text(json["where"]),
 });
 
+export interface RoundLine {
+  kind: "round";
+  epoch: number; // from 0
+  global_step: number; // steps of the training that are done, those of the round included
+  round: number; // rounds that are done, this one included
+  steps: number; // of the round
+  drift: number; // root of the mean square by which the groups' ways differ from their mean, in lengths of that mean
+  way: number; // length of the mean of the groups' ways, over all weights
+  wait_s: number; // [s] in which the worker that writes the record waited for the last group
+  exchange_s: number; // [s] in which it came together with the others
+  bytes: number; // that it sent to other groups
+}
+
+const readRoundLine = (json: Json): RoundLine => ({
+  kind: "round",
+  epoch: integer(json["epoch"]),
+  global_step: integer(json["global_step"]),
+  round: integer(json["round"]),
+  steps: integer(json["steps"]),
+  drift: number(json["drift"]),
+  way: number(json["way"]),
+  wait_s: number(json["wait_s"]),
+  exchange_s: number(json["exchange_s"]),
+  bytes: integer(json["bytes"]),
+});
+
 export interface GapLine {
   kind: "gap";
   first: number; // `global_step` of the first line that is lost
@@ -208,7 +234,7 @@ const readEndLine = (json: Json): EndLine => ({
   workers: list(json["workers"]).map(readWorkerAccount),
 });
 
-export type RunLine = ViewLine | StepLine | EpochLine | RollbackLine | GapLine | WorkersLine | EndLine;
+export type RunLine = ViewLine | StepLine | EpochLine | RollbackLine | RoundLine | GapLine | WorkersLine | EndLine;
 export type LineKind = RunLine["kind"];
 
 const readers: Record<string, (json: Json) => RunLine> = {
@@ -216,6 +242,7 @@ const readers: Record<string, (json: Json) => RunLine> = {
   step: readStepLine,
   epoch: readEpochLine,
   rollback: readRollbackLine,
+  round: readRoundLine,
   gap: readGapLine,
   workers: readWorkersLine,
   end: readEndLine,

@@ -66,6 +66,24 @@ std::optional<double> baseline_of(const EarlyStopping& settings) {
 
 namespace {
 
+void validate_sync(const Train& train, const std::string& where) {
+  const Sync& sync = train.sync;
+  need_one_of(sync.mode, {"exact", "local"}, where, "train.sync.mode");
+  need(sync.groups > 0 && sync.groups <= 256, where, "train.sync.groups must be 1 to 256");
+  need(sync.every > 0, where, "train.sync.every must be at least 1 step");
+  need(sync.begin >= 0, where, "train.sync.begin must not be negative");
+  need_one_of(sync.moments, {"keep", "average", "reset"}, where, "train.sync.moments");
+  need_one_of(sync.exchange, {"fp32", "bf16", "int8"}, where, "train.sync.exchange");
+  need(sync.outer.lr > 0, where, "train.sync.outer.lr must be positive");
+  need(sync.outer.momentum >= 0 && sync.outer.momentum < 1, where,
+       "train.sync.outer.momentum must be at least 0 and below 1");
+  if (!sync.is_local()) return;
+  need(train.replicas % sync.groups == 0, where,
+       fmt::format("train.replicas = {} do not divide into train.sync.groups = {} of equally many: set train.replicas "
+                   "to a multiple of {}",
+                   train.replicas, sync.groups, sync.groups));
+}
+
 void validate_train(const Train& train, const std::string& where) {
   need(train.epochs > 0, where, "train.epochs must be at least 1");
   need(train.max_steps >= 0, where, "train.max_steps must not be negative");
@@ -85,6 +103,7 @@ void validate_train(const Train& train, const std::string& where) {
   need(
       train.precision == "fp32" || train.device == "cpu", where,
       "train.precision = bf16 is not there for train.device = cuda: set train.precision = fp32, or train.device = cpu");
+  validate_sync(train, where);
   validate_optimizer(train.optimizer, where);
   validate_schedule(train.schedule, where);
   const EarlyStopping& stopping = train.early_stopping;

@@ -11,6 +11,7 @@
 #include "linac/base/job/budget.h"
 #include "linac/base/job/job_paths.h"
 #include "linac/base/job/model.h"
+#include "linac/base/job/sync.h"
 #include "linac/base/optimizer/settings.h"
 
 namespace linac::job {
@@ -309,6 +310,7 @@ struct Train {
   std::string device = "cpu";
   double flip = 0.05;
   int64_t discriminator_first = 0;
+  Sync sync;
   optimizer::Settings optimizer;
   Schedule schedule;
   EarlyStopping early_stopping;
@@ -339,6 +341,7 @@ struct Train {
     v("discriminator_first", discriminator_first,
       "3dgan: in so many steps at the beginning the discriminator learns alone, so that a trained generator meets no "
       "opponent that knows nothing");
+    v("sync", sync, "");
     v("optimizer", optimizer, "");
     v("schedule", schedule, "");
     v("early_stopping", early_stopping, "");

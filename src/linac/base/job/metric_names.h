@@ -13,6 +13,7 @@ namespace linac::job::metric {
 inline constexpr const char* kLearningRate = "learning_rate";
 inline constexpr const char* kEpochs = "epoch";  // how many are done
 inline constexpr const char* kEpochSeconds = "epoch_seconds";
+inline constexpr const char* kDrift = "round/drift";    // of groups that train apart (RoundLine)
 inline constexpr const char* kWorkers = "workers";      // how many train
 inline constexpr const char* kCpuSeconds = "time/cpu";  // of all workers
 inline constexpr const char* kRateEnd = "_per_s";       // "showers_per_s"
@@ -47,8 +48,9 @@ inline constexpr std::array kNames{
     NameEntry{"workers", "how many trained from this step on"},
     NameEntry{"time/PHASE", "wall seconds of all workers in a phase so far"},
     NameEntry{"time/cpu", "CPU seconds of all workers so far"},
-    NameEntry{"profile/PART", "in TensorBoard: per cent of the workers' steps that `input`, `forward`, `backward`, "
-                              "`sum`, `idle`, `update` or `other` took since the last such point"},
+    NameEntry{"profile/PART",
+              "in TensorBoard: per cent of the workers' steps that `input`, `forward`, `backward`, "
+              "`sum`, `idle`, `update` or `other` took since the last such point"},
     NameEntry{"profile/NETWORK/PART", "likewise in updates of one network, where there are several"},
     NameEntry{"system/...", "what the service measures of a job and its host, by second of the job"}};
 

@@ -118,7 +118,7 @@ std::string line_table() {
 std::string record_tables() {
   std::string text = "## Lines of metrics.jsonl\n";
   text += line_table<ViewLine>() + line_table<StepLine>() + line_table<EpochLine>() + line_table<RollbackLine>() +
-          line_table<GapLine>() + line_table<WorkersLine>() + line_table<EndLine>();
+          line_table<RoundLine>() + line_table<GapLine>() + line_table<WorkersLine>() + line_table<EndLine>();
   text += "## Parts of lines\n";
   text += table<ViewMember>(ViewMember::kName) + table<WorkerAccount>(WorkerAccount::kName) +
           table<PhaseTime>(PhaseTime::kName) + table<StepTime>(StepTime::kName) +
@@ -230,8 +230,8 @@ std::string record_typescript() {
       "as "
       "const;\nexport const metricFronts = {{ parts: \"{}\", time: \"{}\", system: \"{}\" }} as const;\n"
       "export const metricMeans = {{ loss: \"{}\", train: \"{}\" }} as const;\n\n",
-      metric::kLearningRate, metric::kEpochs, metric::kEpochSeconds, metric::kWorkers, metric::kRateEnd, metric::kParts,
-      metric::kTime, metric::kSystem, metric::kLoss, metric::kTrain);
+      metric::kLearningRate, metric::kEpochs, metric::kEpochSeconds, metric::kDrift, metric::kWorkers, metric::kRateEnd,
+      metric::kParts, metric::kTime, metric::kSystem, metric::kLoss, metric::kTrain);
   std::vector<std::string> better[2];
   for (const Metric& metric : metrics()) better[metric.better == Better::kHigher ? 1 : 0].emplace_back(metric.name);
   text += fmt::format(
@@ -246,7 +246,7 @@ std::string record_typescript() {
       "readPhaseTime(object(json[phase]))]));\n"
       "};\n\n";
   text += typescript<WorkerAccount>(WorkerAccount::kName, "");
-  text += line_types<ViewLine, StepLine, EpochLine, RollbackLine, GapLine, WorkersLine, EndLine>();
+  text += line_types<ViewLine, StepLine, EpochLine, RollbackLine, RoundLine, GapLine, WorkersLine, EndLine>();
   text +=
       "/** A line of metrics.jsonl; null for what is none, or of a kind that is not known. Throws for the record of a "
       "newer linac. */\n"
@@ -312,6 +312,7 @@ TEST(RecordPages, MembersAreNamedOnce) {
   expect_distinct<StepLine>();
   expect_distinct<EpochLine>();
   expect_distinct<RollbackLine>();
+  expect_distinct<RoundLine>();
   expect_distinct<GapLine>();
   expect_distinct<WorkersLine>();
   expect_distinct<EndLine>();

@@ -334,6 +334,7 @@ bool stands_before(const RunLine& line, int64_t global_step, int64_t epoch) {
     bool operator()(const StepLine& one) const { return one.global_step <= global_step; }
     bool operator()(const EpochLine& one) const { return one.epoch < epoch; }
     bool operator()(const RollbackLine& one) const { return one.epoch < epoch; }
+    bool operator()(const RoundLine& one) const { return one.global_step <= global_step; }
     bool operator()(const GapLine& one) const { return one.first <= global_step; }
     bool operator()(const OtherLine& one) const {
       return one.epoch >= 0 ? one.epoch < epoch : one.global_step <= global_step;

@@ -98,6 +98,30 @@ struct RollbackLine {
   }
 };
 
+/// A round of train.sync.mode = local that counts: the groups have come together.
+struct RoundLine {
+  static constexpr const char* kKind = "round";
+  int64_t epoch = -1, global_step = -1, round = -1, steps = 0;
+  double drift = 0, way = 0, wait_s = 0, exchange_s = 0;
+  int64_t bytes = 0;
+
+  template <class V>
+  static void fields(V&& v) {
+    v({"epoch", "", "from 0"}, &RoundLine::epoch);
+    v({"global_step", "", "steps of the training that are done, those of the round included", Need::kNeeded},
+      &RoundLine::global_step);
+    v({"round", "", "rounds that are done, this one included"}, &RoundLine::round);
+    v({"steps", "", "of the round"}, &RoundLine::steps);
+    v({"drift", "",
+       "root of the mean square by which the groups' ways differ from their mean, in lengths of that mean"},
+      &RoundLine::drift);
+    v({"way", "", "length of the mean of the groups' ways, over all weights"}, &RoundLine::way);
+    v({"wait_s", "s", "in which the worker that writes the record waited for the last group"}, &RoundLine::wait_s);
+    v({"exchange_s", "s", "in which it came together with the others"}, &RoundLine::exchange_s);
+    v({"bytes", "", "that it sent to other groups"}, &RoundLine::bytes);
+  }
+};
+
 /// Lines of steps that a start of the run did not find any more, though these steps were done.
 struct GapLine {
   static constexpr const char* kKind = "gap";
@@ -238,7 +262,8 @@ struct OtherLine {
   }
 };
 
-using RunLine = std::variant<OtherLine, StepLine, EpochLine, RollbackLine, GapLine, ViewLine, WorkersLine, EndLine>;
+using RunLine =
+    std::variant<OtherLine, StepLine, EpochLine, RollbackLine, RoundLine, GapLine, ViewLine, WorkersLine, EndLine>;
 
 /// The line's text, without its end.
 std::string to_text(const RunLine& line);

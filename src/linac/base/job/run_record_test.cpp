@@ -90,8 +90,14 @@ TEST(RunRecord, WhatIsWrittenIsReadAgain) {
   epoch.rate = {"events", 3.5};
   ViewLine view;
   view.members = {ViewMember{1, 2, 3, "h"}};
-  const std::vector<RunLine> lines{step,    epoch,    RollbackLine{1, 2, 3, "what", "where"}, GapLine{3, 5, 2, 9}, view,
-                                   workers, EndLine{}};
+  const std::vector<RunLine> lines{step,
+                                   epoch,
+                                   RollbackLine{1, 2, 3, "what", "where"},
+                                   RoundLine{1, 2, 3, 4, 0.5, 6, 7, 8, 9},
+                                   GapLine{3, 5, 2, 9},
+                                   view,
+                                   workers,
+                                   EndLine{}};
   for (const RunLine& line : lines) {
     const ReadLine back = read(to_text(line));
     EXPECT_EQ(back.state, LineState::kWhole) << to_text(line);

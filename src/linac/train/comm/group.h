@@ -205,6 +205,7 @@ struct GroupSettings {
   std::chrono::milliseconds stall_timeout{std::chrono::minutes(5)};  // of every later wait, see MembershipNode
   int members_min = 1;
   int replicas = 0;      // to deal to the members by their pace; 0: evenly
+  int pack = 0;          // of so many at a time, see deal_packs() in membership/view.h; 0: one by one
   bool open = false;     // others may join later, also a lone process
   std::string listen{};  // numeric address to be reached at, in place of the one that the rendezvous implies
   std::vector<std::string> join_addresses{};  // of a run to join, "RUN@HOST:PORT", in place of a rendezvous

@@ -86,6 +86,7 @@ MembershipNode::Settings node_settings(const Rendezvous& meet, const GroupSettin
           .ledger = folder_mark(settings, run),
           .members_min = settings.members_min,
           .replicas = settings.replicas,
+          .pack = settings.pack,
           .stall_timeout = settings.stall_timeout,
           .on_hang = settings.on_hang};
 }

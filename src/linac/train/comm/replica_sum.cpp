@@ -40,9 +40,11 @@ std::vector<int> owned_replicas(int replicas, const View& view, int rank) {
 }
 
 ReplicaSum::ReplicaSum(Group& group, int replicas, SumCut cut)
+    : ReplicaSum(group, ranges_of(group.view(), replicas), replicas, std::move(cut)) {}
+
+ReplicaSum::ReplicaSum(Group& group, const std::vector<ReplicaRange>& ranges, int replicas, SumCut cut)
     : group_(group), replicas_(replicas), cut_(std::move(cut)) {
-  LINAC_CHECK(replicas >= 1);
-  const std::vector<ReplicaRange> ranges = ranges_of(group.view(), replicas);
+  LINAC_CHECK(replicas >= 1 && ranges.size() == static_cast<size_t>(group.size()));
   levels_ = cut_.groups ? make_sum_levels(ranges, replicas, *cut_.groups) : sum_levels_by_rule(ranges, replicas);
   if (cut_.chunk_floats == 0) cut_.chunk_floats = levels_.size() == 1 ? kChunkFloats : kChunkFloatsInLevels;
   received_.resize(levels_.size());

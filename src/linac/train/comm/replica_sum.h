@@ -35,6 +35,9 @@ struct SumCut {
 class ReplicaSum {
  public:
   ReplicaSum(Group& group, int replicas, SumCut cut = {});
+  /// Where the ranks carry other replicas than the view says: `ranges` ascend without a gap, those of who carries none
+  /// lie at the end.
+  ReplicaSum(Group& group, const std::vector<ReplicaRange>& ranges, int replicas, SumCut cut = {});
 
   const std::vector<SumLevel>& levels() const { return levels_; }
 

@@ -167,6 +167,10 @@ TEST(Deal, FasterWorkersTakeMore) {
   EXPECT_EQ(deal(16, {1, 1, 2, 1}), (std::vector<int>{5, 5, 2, 4}));
   EXPECT_EQ(deal(4, {100, 1, 1}), (std::vector<int>{1, 2, 1}));  // one each, or its pace would never be known again
   EXPECT_EQ(deal(2, {1, 1, 1}), (std::vector<int>{1, 1, 0}));
+  EXPECT_EQ(deal_packs(8, 2, {1, 1, 1}), (std::vector<int>{4, 2, 2}));
+  EXPECT_EQ(deal_packs(26, 2, {1, 1, 4, 1}), (std::vector<int>{8, 8, 2, 8}));
+  EXPECT_EQ(deal_packs(8, 4, {1, 1, 2}), (std::vector<int>{4, 3, 1}));
+  EXPECT_EQ(deal_packs(4, 2, {1, 1, 1, 1, 1}), (std::vector<int>{1, 1, 1, 1, 0}));
   EXPECT_EQ(slowest({5, 5, 2, 4}, {1, 1, 2, 1}), 5);
   View view;
   for (const int share : {1, 5, 2}) view.members.push_back({.share = share});

@@ -11,6 +11,7 @@
 
 #include "linac/base/base/error.h"
 #include "linac/base/base/nearest.h"
+#include "linac/train/train/schedule.h"
 
 namespace linac::train {
 namespace {
@@ -167,6 +168,12 @@ double plateau_factor(const job::Plateau& settings, const std::vector<EpochRecor
       by, history, loss_name, [](const EpochRecord&) {},
       [&] { factor = std::max(settings.factor_min, factor * settings.factor); });
   return factor;
+}
+
+double rate_of_step(const job::Train& train, const TrainState& state, int64_t steps_per_epoch,
+                    const std::string& loss_name) {
+  return learning_rate(train, state.epoch, state.step, steps_per_epoch, state.rollbacks) *
+         plateau_factor(train.schedule.plateau, state.history, loss_name);
 }
 
 }  // namespace linac::train

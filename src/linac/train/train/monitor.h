@@ -56,4 +56,8 @@ bool restores_best(const job::Job& job, const std::string& loss_name);
 double plateau_factor(const job::Plateau& settings, const std::vector<EpochRecord>& history,
                       const std::string& loss_name);
 
+/// The learning rate of the step that a state stands before: schedule.h times that factor.
+double rate_of_step(const job::Train& train, const TrainState& state, int64_t steps_per_epoch,
+                    const std::string& loss_name);
+
 }  // namespace linac::train

@@ -24,7 +24,6 @@
 #include "linac/train/train/record/host_energy.h"
 #include "linac/train/train/record/record_keeper.h"
 #include "linac/train/train/record/run_trace.h"
-#include "linac/train/train/schedule.h"
 #include "linac/train/train/state/same_state.h"
 #include "linac/train/train/state/share_state.h"
 
@@ -207,6 +206,7 @@ class Trainer {
     write_trace();
     if (trace_.is_wanted()) trace_.give_up(tells());
     energy_.read();
+    loop_.steps->complete(state_);
     record_->finish(state_, gather_accounts(group_, account_of(clock_, group_.traffic(), energy_)));
     if (budget_) budget_->save();
     group_.barrier();  // should one that keeps the record be lost before, another one is needed
@@ -229,10 +229,10 @@ class Trainer {
 
   // False if the step led to a rollback.
   bool one_step() {
-    const double rate = learning_rate(job_.train, state_.epoch, state_.step, steps_per_epoch_, state_.rollbacks) *
-                        plateau_factor(job_.train.schedule.plateau, state_.history, loop_.words->loss_name());
+    const auto rate_here = [&] { return rate_of_step(job_.train, state_, steps_per_epoch_, loop_.words->loss_name()); };
+    const int64_t steps = loop_.steps->steps_at_once(state_);
     comm::Moment behind = moment_of(state_);
-    ++behind.steps;
+    behind.steps += steps;
     trace_.begin(behind.steps);
     const trace::Span span("step", behind.steps);
     clock_.steps().begin(PhaseClock::now().wall, clock_[TimePhase::kInput].wall);
@@ -240,20 +240,26 @@ class Trainer {
     const double begun = clock_[TimePhase::kCompute].wall;
     wish_ = wish_of(stop_signal());
     if (wish_ == StepWish::kNone && record_->due_by_time()) wish_ = StepWish::kSave;
-    if (budget_ && wish_ != StepWish::kStop && !is_last_step() &&
-        budget_->ends_with(state_.global_step + 1, group_.size()))
+    if (budget_ && wish_ != StepWish::kStop && !is_last(steps) &&
+        budget_->ends_with(state_.global_step + steps, group_.size()))
       wish_ = StepWish::kEnough;
-    const StepResult result = loop_.steps->step(state_, rate, wish_, [&] { arrive(behind); });
+    const StepResult result = loop_.steps->step(state_, rate_here(), wish_, [&] { arrive(behind); });
     if (result.health != Health::kGood) {
       collapse(result);
       return false;
     }
     if (!loop_.steps->changes_at_once()) arrive(behind);
-    clock_.steps().end(PhaseClock::now().wall, clock_[TimePhase::kInput].wall);
-    for (const auto& [name, value] : result.losses) state_.epoch_sums[name] += value;
+    clock_.steps().end(PhaseClock::now().wall, clock_[TimePhase::kInput].wall, steps);
     state_.input = loop_.steps->input_place();
-    ++state_.step;
-    ++state_.global_step;
+    for (const Measures& losses : result.each.empty() ? std::vector{result.losses} : result.each) {
+      const double rate = rate_here();
+      for (const auto& [name, value] : losses) state_.epoch_sums[name] += value;
+      ++state_.step;
+      ++state_.global_step;
+      last_step_ = {state_.epoch, state_.step, state_.global_step, loop_.words->reported(losses), rate};
+      record_->step(*last_step_);
+    }
+    if (result.round) record_->round(*result.round);
     give_account(clock_[TimePhase::kCompute].wall - begun);
     // Who leaves must leave enough others behind; else all stop.
     stop_requested_ =
@@ -262,12 +268,13 @@ class Trainer {
     next_view_wanted_ = result.next_view_wanted;
     save_wanted_ = result.save_wanted;
     enough_ = result.enough;
-    last_step_ = {state_.epoch, state_.step, state_.global_step, loop_.words->reported(result.losses), rate};
-    record_->step(*last_step_);
+    done_at_once_ = steps;
     return true;
   }
 
-  bool is_last_step() const { return state_.epoch + 1 == job_.train.epochs && state_.step + 1 == steps_per_epoch_; }
+  bool is_last(int64_t steps) const {
+    return state_.epoch + 1 == job_.train.epochs && state_.step + steps == steps_per_epoch_;
+  }
 
   Error over_budget() const {
     return budget_error(budget_ ? budget_->used_up() : "", state_.global_step, options_.name);
@@ -291,6 +298,7 @@ class Trainer {
   // The state of a step that counts. Who loses the others at this moment saves it all the same.
   void save() {
     try {
+      loop_.steps->complete(state_);
       compare_states();
     } catch (const Error& error) {
       if (error.code() == ErrorCode::kPeerLost) record_->save(state_);
@@ -318,7 +326,8 @@ class Trainer {
                               "... --out {} --resume",
                               state_.global_step, options_.name));
     }
-    const bool by_steps = job_.checkpoint.every_steps > 0 && state_.global_step % job_.checkpoint.every_steps == 0;
+    const int64_t every = job_.checkpoint.every_steps;
+    const bool by_steps = every > 0 && state_.global_step / every != (state_.global_step - done_at_once_) / every;
     if (by_steps) keep_good();
     if (by_steps || save_wanted_) save();
     if (some_leave_ && wish_ == StepWish::kLeave) record_->wait();  // whoever takes the record over finds it whole
@@ -367,6 +376,7 @@ class Trainer {
     const bool due = job_.checkpoint.every_epochs > 0 && state_.epoch % job_.checkpoint.every_epochs == 0;
     const bool handed_over =
         handed_over_epoch(job_.train.early_stopping, state_.history, loop_.words->loss_name()) == record.epoch;
+    if (due || best || handed_over || finished()) loop_.steps->complete(state_);
     keep_best(best || handed_over, due || finished());
     record_->epoch(state_, record, tested ? tested->signs_of_collapse : std::vector<std::string>{},
                    due || best || finished(), best);
@@ -453,6 +463,7 @@ class Trainer {
   std::string left_because_;  // the last view
   RunTrace trace_;
   StepWish wish_ = StepWish::kNone;  // in the last step
+  int64_t done_at_once_ = 1;         // steps, likewise
   bool half_changed_ = false, stop_requested_ = false, some_leave_ = false, leaves_ = false, next_view_wanted_ = false,
        save_wanted_ = false, enough_ = false, took_part_ = false;
 };

@@ -105,6 +105,8 @@ struct LinePoints {
 
   void operator()(const job::RollbackLine& line) const { cursor.rollbacks = std::max<int64_t>(0, line.rollbacks); }
 
+  void operator()(const job::RoundLine& line) const { gatherer.add(job::metric::kDrift, line.global_step, line.drift); }
+
   void operator()(const job::GapLine& line) const {
     std::vector<LostSteps>& lost = cursor.lost;
     if (line.first < 0 || line.last < line.first) return;

@@ -54,6 +54,7 @@ struct MembershipSettings {
   int fruitless_max = 5;   // views lost in a row without a step: the step itself is deadly
   int idle_max = 20;       // views in a row without a step, or with members that do not reach each other
   int replicas = 0;        // to deal to the members by their pace; 0: evenly
+  int pack = 0;            // of so many at a time, see deal_packs(); 0: one by one
   int one_level_max = 32;  // members that all exchange pings with the coordinator; more do it in groups
 };
 

@@ -126,9 +126,12 @@ void Membership::deal_by_pace(View& view) const {
     known += seconds.back();
     count += seconds.back() > 0 ? 1 : 0;
   }
-  const bool unequal = count > 0 && settings_.replicas > 0;
-  for (double& value : seconds) value = value > 0 ? value : known / std::max(1, count);
-  const std::vector<int> shares = unequal ? deal(settings_.replicas, seconds) : std::vector<int>(seconds.size(), 0);
+  for (double& value : seconds) value = value > 0 ? value : count > 0 ? known / count : 1;
+  std::vector<int> shares(seconds.size(), 0);
+  if (settings_.pack > 0)
+    shares = deal_packs(settings_.replicas, settings_.pack, seconds);
+  else if (count > 0 && settings_.replicas > 0)
+    shares = deal(settings_.replicas, seconds);
   for (size_t i = 0; i < shares.size(); ++i) view.members[i].share = shares[i];
 }
 

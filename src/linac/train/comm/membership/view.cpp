@@ -79,6 +79,23 @@ std::vector<int> deal(int replicas, const std::vector<double>& seconds) {
   return shares;
 }
 
+std::vector<int> deal_packs(int replicas, int pack, const std::vector<double>& seconds) {
+  const int packs = replicas / pack, members = static_cast<int>(seconds.size());
+  if (members > replicas) return deal(replicas, seconds);
+  if (members <= packs) {
+    std::vector<int> shares = deal(packs, seconds);
+    for (int& share : shares) share *= pack;
+    return shares;
+  }
+  std::vector<int> shares;
+  for (int i = 0; i < packs; ++i) {  // neighbours share a pack
+    const auto begin = seconds.begin() + i * members / packs, end = seconds.begin() + (i + 1) * members / packs;
+    const std::vector<int> of_pack = deal(pack, {begin, end});
+    shares.insert(shares.end(), of_pack.begin(), of_pack.end());
+  }
+  return shares;
+}
+
 double slowest(const std::vector<int>& shares, const std::vector<double>& seconds) {
   double longest = 0;
   for (size_t i = 0; i < shares.size(); ++i) longest = std::max(longest, shares[i] * seconds[i]);

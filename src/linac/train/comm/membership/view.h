@@ -67,6 +67,9 @@ ReplicaRange replicas_of(const View& view, int rank, int replicas);
 /// Deals replicas to members that need `seconds` for one each, so that the slowest is done soonest; at least one each
 /// while there are enough. The same for the same numbers. All seconds above 0.
 std::vector<int> deal(int replicas, const std::vector<double>& seconds);
+/// The same in packs of so many, which divide the replicas: nobody carries parts of two packs where all have one, and
+/// several share one only where there are more members than packs.
+std::vector<int> deal_packs(int replicas, int pack, const std::vector<double>& seconds);
 /// How long the slowest needs for its share.
 double slowest(const std::vector<int>& shares, const std::vector<double>& seconds);
 

@@ -44,7 +44,8 @@ MembershipSettings membership_settings(const MembershipNode::Settings& settings)
           .quorum_ms = 2 * stall_ms,
           .answer_ms = std::min(2 * stall_ms, kMaxSilenceMs),
           .members_min = settings.members_min,
-          .replicas = settings.replicas};
+          .replicas = settings.replicas,
+          .pack = settings.pack};
 }
 
 Member member_of(const std::string& address, const std::string& ledger) {

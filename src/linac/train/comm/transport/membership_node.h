@@ -48,7 +48,7 @@ class MembershipNode {
     std::shared_ptr<const LinkContext> links;  // of the run's members; what others open is closed
     std::string ledger{};                      // see Member
     int members_min = 1;
-    int replicas = 0;
+    int replicas = 0, pack = 0;  // see MembershipSettings
     std::chrono::milliseconds stall_timeout{300'000};
     std::function<void(const Error&)> on_hang;
   };

@@ -4,13 +4,14 @@
 
 #include "linac/base/base/error.h"
 #include "linac/train/train/exchange/synchronous.h"
+#include "linac/train/train/local/island_exchange.h"
 
 namespace linac::train {
 namespace {
 
 template <class Rule>
-std::unique_ptr<Exchange> make(const job::Job& job, comm::Group& group, ReplicaDevices* devices) {
-  return std::make_unique<Rule>(job, group, devices);
+std::unique_ptr<Exchange> make(const ExchangeParts& parts) {
+  return std::make_unique<Rule>(parts);
 }
 
 struct ExchangeRule {
@@ -18,18 +19,19 @@ struct ExchangeRule {
   MakeExchange make;
 };
 constexpr ExchangeRule kRules[] = {
-    {kSynchronous, make<SynchronousExchange>},
+    {"exact", make<SynchronousExchange>},
+    {"local", make<IslandExchange>},
 };
 
 }  // namespace
 
-MakeExchange exchange_named(std::string_view rule) {
+MakeExchange exchange_named(std::string_view mode) {
   std::string known;
   for (const ExchangeRule& row : kRules) {
-    if (rule == row.name) return row.make;
+    if (mode == row.name) return row.make;
     known += fmt::format("{}{}", known.empty() ? "" : ", ", row.name);
   }
-  throw user_error(fmt::format("[train] '{}' is no rule by which replicas come together (known: {})", rule, known));
+  throw user_error(fmt::format("[train] '{}' is no rule by which replicas come together (known: {})", mode, known));
 }
 
 }  // namespace linac::train

@@ -1,8 +1,9 @@
 #pragma once
 // The second part of an update: what the replicas of all workers have computed comes together. A rule takes the
-// messages that computing fills (exchange/compute.h) and leaves in the total what exchange/apply.h is to apply. Today
-// there is one (exchange/synchronous.h). Another one (a parameter server, updates that do not wait) is another class
-// beside it and a line in the table of exchange.cpp. Used from one thread.
+// messages that computing fills (exchange/compute.h) and leaves in the total what exchange/apply.h is to apply. There
+// are two: of all replicas (exchange/synchronous.h) and of those of an island (local/island_exchange.h). Another one (a
+// parameter server, updates that do not wait) is another class and a line in the table of exchange.cpp. Used from one
+// thread.
 
 #include <memory>
 #include <span>
@@ -21,13 +22,17 @@
 
 namespace linac::train {
 
+class Islands;
+
 class Exchange {
  public:
   virtual ~Exchange() = default;
 
   /// Takes the replicas over that this worker carries in the group's view. Before the first use, and in each new view.
   virtual void take_place() = 0;
-  virtual const std::vector<int>& owned() const = 0;  // replicas of this worker
+  /// Of the workers whose replicas come together.
+  virtual comm::Group& group() = 0;
+  virtual const std::vector<int>& owned() = 0;  // replicas of this worker that do
 
   /// How the message of an update of `network` is cut; `message` is one such.
   virtual std::vector<Bucket> cut(const graph::Parameters& network, const Message& message) const = 0;
@@ -47,12 +52,16 @@ class Exchange {
   virtual void restore(const ExchangeState& /*state*/) {}
 };
 
-/// Borrows all. With `devices` gradients come from there, as roots of what this worker carries.
-using MakeExchange = std::unique_ptr<Exchange> (*)(const job::Job& job, comm::Group& group, ReplicaDevices* devices);
+/// What a rule is made for; borrowed.
+struct ExchangeParts {
+  const job::Job& job;
+  comm::Group& group;                 // of all workers
+  ReplicaDevices* devices = nullptr;  // gradients come from there, as roots of what this worker carries
+  Islands* islands = nullptr;         // of train.sync.mode = local
+};
+using MakeExchange = std::unique_ptr<Exchange> (*)(const ExchangeParts& parts);
 
-inline constexpr const char* kSynchronous = "synchronous";
-
-/// By the name of the rule. User error with those that there are.
-MakeExchange exchange_named(std::string_view rule);
+/// By train.sync.mode. User error with those that there are.
+MakeExchange exchange_named(std::string_view mode);
 
 }  // namespace linac::train

@@ -34,8 +34,7 @@ TrainState state_of(const job::Job& job) {
 // A rule that counts its updates, and remembers of each rank something else.
 class Remembering : public SynchronousExchange {
  public:
-  Remembering(const job::Job& job, comm::Group& group, ReplicaDevices* devices)
-      : SynchronousExchange(job, group, devices), rank_(group.rank()) {}
+  explicit Remembering(const ExchangeParts& parts) : SynchronousExchange(parts), rank_(parts.group.rank()) {}
 
   using SynchronousExchange::sum;
   void sum(const std::vector<Bucket>& buckets, std::vector<Message>& messages, ReplicaProgress& progress,
@@ -54,8 +53,8 @@ class Remembering : public SynchronousExchange {
   ExchangeState state_;
 };
 
-std::unique_ptr<Exchange> make_remembering(const job::Job& job, comm::Group& group, ReplicaDevices* devices) {
-  return std::make_unique<Remembering>(job, group, devices);
+std::unique_ptr<Exchange> make_remembering(const ExchangeParts& parts) {
+  return std::make_unique<Remembering>(parts);
 }
 
 bool update_once(ReplicaUpdate& update, TrainState& state) {
@@ -77,13 +76,13 @@ using Values = ExchangeState::Values;
 TEST(Exchange, IsFoundByTheNameOfItsRule) {
   const auto group = comm::make_lone_group();
   const job::Job job = job_of_two_replicas();
-  EXPECT_NE(dynamic_cast<SynchronousExchange*>(exchange_named(kSynchronous)(job, *group, nullptr).get()), nullptr);
+  EXPECT_NE(dynamic_cast<SynchronousExchange*>(exchange_named("exact")({job, *group}).get()), nullptr);
   try {
     exchange_named("gossip");
     FAIL() << "no error";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::kUser);
-    EXPECT_STREQ(error.what(), "[train] 'gossip' is no rule by which replicas come together (known: synchronous)");
+    EXPECT_STREQ(error.what(), "[train] 'gossip' is no rule by which replicas come together (known: exact, local)");
   }
 }
 

@@ -31,7 +31,8 @@ ReplicaUpdate::ReplicaUpdate(const job::Job& job, comm::Group& group, const Comp
       group_(group),
       devices_(computing.devices ? std::optional<ReplicaDevices>(std::in_place, computing.devices) : std::nullopt),
       compute_(job, computing.replicas_at_a_time, devices_ ? &*devices_ : nullptr),
-      exchange_(exchange(job, group, devices_ ? &*devices_ : nullptr)),
+      exchange_((exchange != nullptr ? exchange : exchange_named(job.train.sync.mode))(
+          {job, group, devices_ ? &*devices_ : nullptr, computing.islands.get()})),
       clock_(clock) {}
 
 void ReplicaUpdate::take_place(const TrainState& state) {

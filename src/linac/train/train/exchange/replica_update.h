@@ -31,8 +31,9 @@ namespace linac::train {
 
 class ReplicaUpdate {
  public:
+  /// Borrows all. `exchange`: in place of the rule that the job names.
   ReplicaUpdate(const job::Job& job, comm::Group& group, const Computing& computing, PhaseClock& clock,
-                MakeExchange exchange = exchange_named(kSynchronous));
+                MakeExchange exchange = nullptr);
 
   /// Takes the replicas over that this worker carries in the group's view, and goes on from state.exchange. Before the
   /// first use, in each new view, and whenever the state has become another one.
@@ -59,8 +60,9 @@ class ReplicaUpdate {
   /// collapse. `ahead`: of a later step of the epoch.
   RngKey key(const TrainState& state, int replica, int ahead = 0) const;
 
-  comm::Group& group() { return group_; }
-  const std::vector<int>& owned() const { return exchange_->owned(); }  // replicas of this worker
+  /// Of the workers whose replicas come together, and those of this worker.
+  comm::Group& group() { return exchange_->group(); }
+  const std::vector<int>& owned() const { return exchange_->owned(); }
 
  private:
   struct Moments {

@@ -13,12 +13,12 @@ bool is_rounded(const job::Job& job, bool last) {
 
 }  // namespace
 
-SynchronousExchange::SynchronousExchange(const job::Job& job, comm::Group& group, ReplicaDevices* devices)
-    : job_(job), group_(group), devices_(devices) {}
+SynchronousExchange::SynchronousExchange(const ExchangeParts& parts)
+    : job_(parts.job), group_(parts.group), devices_(parts.devices) {}
 
 void SynchronousExchange::take_place() {
-  owned_ = comm::owned_replicas(job_.train.replicas, group_.view(), group_.rank());
-  sum_.emplace(group_, job_.train.replicas);
+  all_.emplace(ReplicaScope{&group_, comm::owned_replicas(job_.train.replicas, group_.view(), group_.rank()),
+                            comm::ReplicaSum(group_, job_.train.replicas)});
 }
 
 std::vector<Bucket> SynchronousExchange::cut(const graph::Parameters& network, const Message& message) const {
@@ -31,8 +31,9 @@ double SynchronousExchange::bytes(const Bucket& bucket, bool last) const {
 
 void SynchronousExchange::sum(const std::vector<Bucket>& buckets, std::vector<Message>& messages,
                               ReplicaProgress& progress, Message& total) {
+  ReplicaScope& now = scope();
   // Said only where there is news: a replica that hangs is noticed by the silence.
-  const auto further = [&](size_t index) { group_.mark("compute, replica", owned_[index]); };
+  const auto further = [&](size_t index) { group_.mark("compute, replica", now.owned[index]); };
   const auto now_and_then = [&] {
     if (group_.leaving()) throw Error(ErrorCode::kPeerLost, "[train] the view is being left");
   };
@@ -52,7 +53,7 @@ void SynchronousExchange::sum(const std::vector<Bucket>& buckets, std::vector<Me
     std::vector<std::span<float>> parts;
     for (Message& message : messages)
       parts.push_back(std::span(message.values).subspan(buckets[b].begin, buckets[b].size));
-    sum_->reduce(parts, sum, exchange);
+    now.sum.reduce(parts, sum, exchange);
   }
   group_.mark("compute ahead");
 }
@@ -60,18 +61,19 @@ void SynchronousExchange::sum(const std::vector<Bucket>& buckets, std::vector<Me
 // The last bucket, which is no gradient, is the host's in any case.
 void SynchronousExchange::sum_on_devices(const Bucket& bucket, std::vector<Message>& messages, std::span<float> total,
                                          comm::Exchange exchange) {
+  ReplicaScope& now = scope();
   std::vector<std::span<float>> roots;
-  for (const comm::ReplicaRange& root : sum_->own_roots()) {
-    Message& message = messages[static_cast<size_t>(root.begin - owned_.front())];
+  for (const comm::ReplicaRange& root : now.sum.own_roots()) {
+    Message& message = messages[static_cast<size_t>(root.begin - now.owned.front())];
     roots.push_back(std::span(message.values).subspan(bucket.begin, bucket.size));
   }
   devices_->sum().sum(bucket.begin, roots, exchange);
-  sum_->reduce_roots(roots, total, exchange);
+  now.sum.reduce_roots(roots, total, exchange);
 }
 
 void SynchronousExchange::sum(std::vector<AlignedFloats>& buffers, std::span<float> total) {
   const std::vector<std::span<float>> spans(buffers.begin(), buffers.end());
-  sum_->reduce(spans, total);
+  scope().sum.reduce(spans, total);
 }
 
 }  // namespace linac::train

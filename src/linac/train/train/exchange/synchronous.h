@@ -8,18 +8,18 @@
 
 #include "linac/base/job/job.h"
 #include "linac/train/comm/group.h"
-#include "linac/train/comm/replica_sum.h"
 #include "linac/train/train/exchange/exchange.h"
+#include "linac/train/train/exchange/scope.h"
 
 namespace linac::train {
 
 class SynchronousExchange : public Exchange {
  public:
-  /// See MakeExchange.
-  SynchronousExchange(const job::Job& job, comm::Group& group, ReplicaDevices* devices = nullptr);
+  explicit SynchronousExchange(const ExchangeParts& parts);
 
   void take_place() override;
-  const std::vector<int>& owned() const override { return owned_; }
+  comm::Group& group() override { return group_; }
+  const std::vector<int>& owned() override { return scope().owned; }
   std::vector<Bucket> cut(const graph::Parameters& network, const Message& message) const override;
   /// Half of it with train.exchange = bf16, but for the last one.
   double bytes(const Bucket& bucket, bool last) const override;
@@ -28,6 +28,11 @@ class SynchronousExchange : public Exchange {
            Message& total) override;
   void sum(std::vector<AlignedFloats>& buffers, std::span<float> total) override;
 
+ protected:
+  /// Which replicas come together.
+  virtual ReplicaScope& scope() { return all_.value(); }
+  const job::Job& job() const { return job_; }
+
  private:
   void sum_on_devices(const Bucket& bucket, std::vector<Message>& messages, std::span<float> total,
                       comm::Exchange exchange);
@@ -35,8 +40,7 @@ class SynchronousExchange : public Exchange {
   const job::Job& job_;
   comm::Group& group_;
   ReplicaDevices* const devices_;
-  std::vector<int> owned_;
-  std::optional<comm::ReplicaSum> sum_;
+  std::optional<ReplicaScope> all_;
 };
 
 }  // namespace linac::train

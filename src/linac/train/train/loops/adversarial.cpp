@@ -79,6 +79,10 @@ void AdversarialLoop::seek(const TrainState& state) {
   ahead_.reset();
 }
 
+void AdversarialLoop::forget_ahead() {
+  if (ahead_) std::ranges::fill(ahead_->real, std::nullopt);
+}
+
 models::threedgan::ThreeDGan::StepOptions AdversarialLoop::options(const RngKey& key,
                                                                    graph::GradientReady ready) const {
   return {.key = key,

@@ -37,6 +37,7 @@ class AdversarialLoop : public LoopSteps, public LoopData, public LoopWords {
   TrainState initial_state() const override;
   void seek(const TrainState& state) override;
   std::optional<InputPlace> input_place() const override { return place_; }
+  void forget_ahead() override;
   /// Losses "d_real/...", "d_fake/..." and "g/...", the last a mean of the two generator updates; none of it in the
   /// steps of train.discriminator_first.
   StepResult step(TrainState& state, double learning_rate, StepWish wish, const Arrive& arrive) override;

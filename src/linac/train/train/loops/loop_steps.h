@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "linac/base/job/run_record.h"
 #include "linac/model/graph/graph.h"
 #include "linac/train/train/record/measures.h"
 #include "linac/train/train/state/state.h"
@@ -22,6 +23,7 @@ enum class Health { kGood, kNotFinite, kEmpty };
 /// of it: to leave the others, or that all stop; or that all stop, as the run's budget is used up.
 enum class StepWish { kNone, kSave, kLeave, kStop, kEnough };
 
+/// Of a step, or of a round of steps (local/local_steps.h).
 struct StepResult {
   Health health = Health::kGood;
   std::string where;  // the phase that failed
@@ -29,12 +31,14 @@ struct StepResult {
   struct Cause {
     std::string words, advice;
   } cause = {};
-  Measures losses;
-  bool stop_requested = false;    // some worker wishes that all stop
-  int leaving = 0;                // workers that wish to leave
-  bool save_wanted = false;       // after this step: a checkpoint is due by the clock
-  bool enough = false;            // the budget is used up
-  bool next_view_wanted = false;  // after this step: newcomers wait, or replicas are to move
+  Measures losses;                      // of a step
+  std::vector<Measures> each;           // of a round: the losses of its steps
+  std::optional<job::RoundLine> round;  // of a round
+  bool stop_requested = false;          // some worker wishes that all stop
+  int leaving = 0;                      // workers that wish to leave
+  bool save_wanted = false;             // after this step: a checkpoint is due by the clock
+  bool enough = false;                  // the budget is used up
+  bool next_view_wanted = false;        // after this step: newcomers wait, or replicas are to move
 };
 
 struct TestResult {
@@ -77,6 +81,12 @@ class LoopSteps {
   /// breaks off may leave the networks between two states.
   virtual bool changes_at_once() const { return false; }
   using Arrive = std::function<void()>;
+  /// How many steps the next step() is: a round where islands train apart, else one.
+  virtual int64_t steps_at_once(const TrainState& /*state*/) const { return 1; }
+  /// The networks have become others since the last step: what was computed ahead with them is in vain.
+  virtual void forget_ahead() {}
+  /// Collective, before a checkpoint is written: what only some workers have of the state becomes part of it.
+  virtual void complete(TrainState& /*state*/) {}
   /// Collective. Changes the state's networks, not its position.
   virtual StepResult step(TrainState& state, double learning_rate, StepWish wish, const Arrive& arrive) = 0;
   /// The updates of a step in their order, on a worker that carries `replicas` of them.

@@ -1,9 +1,11 @@
 #include "linac/base/base/error.h"
 #include "linac/train/train/input/shared_files.h"
+#include "linac/train/train/local/local_steps.h"
 #include "linac/train/train/loops/adversarial.h"
 #include "linac/train/train/loops/chain_training.h"
 #include "linac/train/train/loops/custom.h"
 #include "linac/train/train/loops/fit.h"
+#include "linac/train/train/monitor.h"
 
 namespace linac::train {
 namespace {
@@ -54,6 +56,16 @@ Loop custom(const Given& given) {
       std::make_shared<CustomLoop>(given.job, std::move(library), given.group, given.computing, given.clock));
 }
 
+// The islands train apart, in rounds of steps.
+std::shared_ptr<LoopSteps> apart(const job::Job& job, comm::Group& group, const Loop& loop,
+                                 std::shared_ptr<Islands> islands, PhaseClock& clock) {
+  const int64_t steps = steps_per_epoch(job, loop.data->train_events());
+  const auto rate = [&job, steps, loss = loop.words->loss_name()](const TrainState& state) {
+    return rate_of_step(job.train, state, steps, loss);
+  };
+  return std::make_shared<LocalSteps>(job, group, loop.steps, std::move(islands), steps, rate, clock);
+}
+
 // How each kind of the job's models (base/job/model.h) is trained.
 struct TrainedKind {
   const char* kind;
@@ -70,9 +82,12 @@ static_assert(std::size(kTrainedKinds) == std::variant_size_v<job::AnyModel>);
 
 Loop make_loop(const job::Job& job, comm::Group& group, const Computing& computing, PhaseClock& clock,
                const trained::KerasFile* read) {
+  Computing own = computing;
+  if (job.train.sync.is_local()) own.islands = std::make_shared<Islands>(job, group);
   for (const TrainedKind& row : kTrainedKinds) {
     if (job.model.kind() != row.kind) continue;
-    Loop loop = row.make({job, group, computing, clock, read});
+    Loop loop = row.make({job, group, own, clock, read});
+    if (own.islands) loop.steps = apart(job, group, loop, own.islands, clock);
     // What data.split makes of a file has no event in common.
     if (group.rank() == 0 && !job.data.test.empty()) warn_of_shared_files(loop.data->data());
     return loop;

@@ -345,6 +345,10 @@ void RecordKeeper::write_summary(const TrainState& state) {
                   });
 }
 
+void RecordKeeper::round(const job::RoundLine& line) {
+  if (writes()) reporter_->round(line);
+}
+
 void RecordKeeper::rolled_back(const TrainState& state, const std::string& what, const std::string& where) {
   if (!writes()) return;
   wait();

@@ -74,6 +74,8 @@ class RecordKeeper {
   /// handed over is saved in any case.
   void epoch(const TrainState& state, const EpochRecord& record, const std::vector<std::string>& signs_of_collapse,
              bool save, bool best);
+  /// Behind the steps of the round.
+  void round(const job::RoundLine& line);
   void rolled_back(const TrainState& state, const std::string& what, const std::string& where);
 
   /// The file of a trace, at rank 0; an empty text is none.

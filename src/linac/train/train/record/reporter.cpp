@@ -289,6 +289,11 @@ void Reporter::epoch_curves(const EpochRecord& record) {
   if (test_events_) write(*test_events_, record.test);
 }
 
+void Reporter::round(const job::RoundLine& line) {
+  folder_.add_metrics(line);
+  events_.scalar(job::metric::kDrift, line.global_step, static_cast<float>(line.drift));
+}
+
 void Reporter::rolled_back(const TrainState& state, const std::string& what, const std::string& where) {
   folder_.add_metrics(job::RollbackLine{state.epoch, state.global_step, state.rollbacks, what, where});
   events_.session_start(state.global_step + 1);

@@ -66,6 +66,7 @@ class Reporter {
              const std::vector<std::string>& signs_of_collapse);
   /// One that was drawn after this step, for TensorBoard.
   void picture(const std::string& tag, int64_t global_step, const plot::Picture& picture);
+  void round(const job::RoundLine& line);
   void rolled_back(const TrainState& state, const std::string& what, const std::string& where);
   /// Ends the record well: hands the networks of `final` over, writes run.json, prints the summary. `workers`: the
   /// clocks of all ranks.

@@ -18,11 +18,11 @@ class StepClock {
   }
   /// Of the step that is under way.
   job::NetworkTime& of(const std::string& network) { return now_.of(network); }
-  /// The step counts.
-  void end(double now_s, double input_s) {
-    now_.steps = 1;
+  /// The step counts; or `steps` of them, which have taken equally long as far as is known.
+  void end(double now_s, double input_s, int64_t steps = 1) {
+    now_.steps = steps;
     now_.wall_s = now_s - begin_;
-    now_.squares_s2 = now_.wall_s * now_.wall_s;
+    now_.squares_s2 = now_.wall_s * now_.wall_s / static_cast<double>(steps);
     now_.input_s = input_s - input_begin_;
     counted_ += now_;
     now_ = {};

@@ -102,9 +102,11 @@ class StopAtStart {
 
 comm::GroupSettings group_settings(const job::Job& job, const Worker& worker) {
   const auto milliseconds = [](double seconds) { return std::chrono::milliseconds(std::llround(1000 * seconds)); };
+  const bool local = job.train.sync.is_local();
   return {.stall_timeout = milliseconds(job.distribution.stall_timeout_s),
           .members_min = job.distribution.workers_min,
-          .replicas = job.distribution.balance ? static_cast<int>(job.train.replicas) : 0,
+          .replicas = job.distribution.balance || local ? job.train.replicas : 0,
+          .pack = local ? job.train.replicas / job.train.sync.groups : 0,
           .open = !worker.listen.empty(),
           .listen = worker.listen,
           .join_addresses = worker.join_addresses,

@@ -1,0 +1,62 @@
+#pragma once
+// What an island keeps from round to round beside the weights that all share: the state of its optimisers, and what
+// int8 has left out of its last way. Only the workers that carry the island have it, and one that speaks for another
+// island, so that whoever is lost takes nothing along; when a checkpoint is due, all get it. Used from one thread.
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "linac/base/job/job.h"
+#include "linac/train/comm/group.h"
+#include "linac/train/train/local/islands.h"
+#include "linac/train/train/state/state.h"
+
+namespace linac::train {
+
+struct IslandState {
+  std::vector<optimizer::Optimizer> optimizers;  // of the networks of TrainState, in their order
+  std::vector<std::vector<float>> left_out;      // likewise; empty without int8
+};
+
+class IslandStates {
+ public:
+  /// Borrows all.
+  IslandStates(const job::Job& job, comm::Group& group, Islands& islands);
+
+  /// Collective, in each new view and whenever the training goes on from another moment: each worker gets the states
+  /// of the islands that it carries as they stand at the moment of `state`, from others where it lacks them. An island
+  /// that nobody has any more begins anew, which is said.
+  void find(const TrainState& state);
+  /// Of a carried island, where the round begins.
+  const IslandState& of(int island) const { return begun_.at(island).state; }
+
+  /// Collective: of the carried islands, where a round ends that may still come to nothing. And that it counts.
+  void offer(const TrainState& behind, std::map<int, IslandState> states);
+  void count();
+
+  /// Collective: `state`, which stands where the last round ended, gets those of all islands; and loses them again.
+  void complete(TrainState& state) const;
+  static void strip(TrainState& state);
+
+  /// A state whose optimisers are those of `state` itself.
+  IslandState fresh(const TrainState& state) const;
+
+ private:
+  struct Held {
+    int rollbacks = 0;
+    int64_t steps = 0;
+    IslandState state;
+    bool is_at(const TrainState& at) const { return rollbacks == at.rollbacks && steps == at.global_step; }
+  };
+  bool keeps() const;
+  std::map<int, std::set<int>> who_holds(const std::map<int, Held>& mine) const;
+
+  const job::Job& job_;
+  comm::Group& group_;
+  Islands& islands_;
+  std::map<int, Held> begun_, offered_;
+};
+
+}  // namespace linac::train

@@ -1,0 +1,138 @@
+#include "linac/train/train/local/local_steps.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "linac/base/base/error.h"
+
+namespace linac::train {
+
+LocalSteps::LocalSteps(const job::Job& job, comm::Group& group, std::shared_ptr<LoopSteps> inner,
+                       std::shared_ptr<Islands> islands, int64_t steps_per_epoch, Rate rate, PhaseClock& clock)
+    : job_(job),
+      group_(group),
+      inner_(std::move(inner)),
+      islands_(std::move(islands)),
+      steps_per_epoch_(steps_per_epoch),
+      rate_(std::move(rate)),
+      clock_(clock),
+      states_(job, group, *islands_) {}
+
+int64_t LocalSteps::steps_at_once(const TrainState& state) const {
+  const job::Sync& sync = job_.train.sync;
+  if (is_exact(state)) return 1;
+  int64_t steps = std::min(sync.every, steps_per_epoch_ - state.step);
+  if (job_.train.max_steps > 0) steps = std::min(steps, job_.train.max_steps - state.global_step);
+  return steps;
+}
+
+void LocalSteps::seek(const TrainState& state) {
+  islands_->enter_view();
+  states_.find(state);
+  // What was done of this very round, by this worker alone, need not be done again.
+  std::erase_if(rounds_, [&](const auto& one) {
+    const auto& [island, round] = one;
+    const auto& carried = islands_->carried();
+    const auto steps = static_cast<int64_t>(round.losses.size());
+    const bool is_of_round = round.state.rollbacks == state.rollbacks && round.state.epoch == state.epoch &&
+                             round.state.global_step - steps == state.global_step;
+    const bool half_done = half_done_ && at_ == island && !inner_->changes_at_once();
+    return !is_of_round || half_done || round.broken.health != Health::kGood || !islands_->is_alone(island) ||
+           std::ranges::find(carried, island) == carried.end();
+  });
+  half_done_ = false;
+  at_.reset();
+  if (!is_exact(state)) return;
+  islands_->select_all();
+  inner_->seek(state);
+}
+
+// Changes each network at the end, as a round does.
+StepResult LocalSteps::exact_step(TrainState& state, double learning_rate, StepWish wish, const Arrive& arrive) {
+  if (inner_->changes_at_once()) return inner_->step(state, learning_rate, wish, arrive);
+  TrainState trial = state;
+  StepResult result = inner_->step(trial, learning_rate, wish, {});
+  if (result.health != Health::kGood) return result;
+  arrive();
+  state.networks = std::move(trial.networks);
+  return result;
+}
+
+void LocalSteps::go_on(int island, const TrainState& begin, int64_t steps) {
+  islands_->select(island);
+  auto [at, is_new] = rounds_.try_emplace(island);
+  IslandRound& round = at->second;
+  if (is_new) {
+    round.state = {.networks = begin.networks,
+                   .epoch = begin.epoch,
+                   .step = begin.step,
+                   .global_step = begin.global_step,
+                   .rollbacks = begin.rollbacks,
+                   .input = begin.input,
+                   .epoch_sums = {},
+                   .history = begin.history,
+                   .exchange = {},
+                   .lineage = begin.lineage};
+    const IslandState& kept = states_.of(island);
+    for (size_t n = 0; n < round.state.networks.size(); ++n) round.state.networks[n].optimizer = kept.optimizers[n];
+  }
+  const auto left = steps - static_cast<int64_t>(round.losses.size());
+  if (left == 0) return;
+  if (at_ == island)
+    inner_->forget_ahead();
+  else
+    inner_->seek(round.state);
+  at_ = island;
+  for (int64_t i = 0; i < left; ++i) {
+    half_done_ = true;
+    StepResult result = inner_->step(round.state, rate_(round.state), StepWish::kNone, [] {});
+    half_done_ = false;
+    if (result.health != Health::kGood) {
+      round.broken = std::move(result);
+      return;
+    }
+    round.losses.push_back(std::move(result.losses));
+    round.state.input = inner_->input_place();
+    ++round.state.step;
+    ++round.state.global_step;
+  }
+}
+
+StepResult LocalSteps::step(TrainState& state, double learning_rate, StepWish wish, const Arrive& arrive) {
+  if (is_exact(state)) return exact_step(state, learning_rate, wish, arrive);
+  const int64_t steps = steps_at_once(state);
+  for (const int island : islands_->carried()) {
+    go_on(island, state, steps);
+    if (rounds_.at(island).broken.health != Health::kGood) break;  // the round is in vain for all
+  }
+  const PhaseClock::Scope time(clock_, TimePhase::kCommunication);
+  const double done_s = PhaseClock::now().wall;
+  StepResult result = agree_on_round(group_, rounds_, wish);
+  const double agreed_s = PhaseClock::now().wall;
+  if (result.health != Health::kGood) {
+    rounds_.clear();
+    at_.reset();
+    return result;
+  }
+  const int64_t sent_before = islands_->bytes_to_others();
+  RoundEnd end = end_of_round(job_, *islands_, state, rounds_, states_);
+  end.told.wait_s = agreed_s - done_s;
+  states_.offer(end.state, std::move(end.kept));
+  end.told.exchange_s = PhaseClock::now().wall - agreed_s;
+  end.told.bytes = islands_->bytes_to_others() - sent_before;
+  arrive();
+  states_.count();
+  rounds_.clear();
+  state.networks = std::move(end.state.networks);
+  state.exchange = std::move(end.state.exchange);
+  result.each = std::move(end.losses);
+  result.round = end.told;
+  return result;
+}
+
+TestResult LocalSteps::test(const TrainState& state, Figures figures) {
+  islands_->select_all();
+  return inner_->test(state, figures);
+}
+
+}  // namespace linac::train

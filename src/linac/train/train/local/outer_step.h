@@ -1,0 +1,17 @@
+#pragma once
+// What a round makes of the mean way of the islands: the outer optimizer of DiLoCo (Douillard et al.,
+// arXiv:2311.08105), which is stochastic gradient descent with the mean way as its gradient. With rate 1 and no
+// momentum the weights are the mean of the islands' (local SGD; Stich, arXiv:1805.09767). Pure, thread-safe.
+
+#include <span>
+
+#include "linac/base/job/sync.h"
+
+namespace linac::train {
+
+/// `way`: the weights where the round began minus the mean of those where it ended; `momentum`: of the rounds before,
+/// zeros at first, changed in place. All of the same size.
+void outer_step(const job::OuterOptimizer& settings, std::span<float> weights, std::span<const float> way,
+                std::span<float> momentum);
+
+}  // namespace linac::train

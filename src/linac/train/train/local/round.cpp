@@ -1,0 +1,231 @@
+#include "linac/train/train/local/round.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "linac/base/base/aligned.h"
+#include "linac/base/base/error.h"
+#include "linac/model/graph/constraints.h"
+#include "linac/train/train/agreement.h"
+#include "linac/train/train/local/int8_way.h"
+#include "linac/train/train/local/outer_step.h"
+
+namespace linac::train {
+namespace {
+
+constexpr const char* kRounds = "rounds";
+constexpr const char* kMomentum = "outer/";  // and the network's name
+
+// What travels of an island: the ways of its networks, which may be rounded, and behind them what may not be.
+struct Cut {
+  size_t ways = 0, rest = 0;
+};
+
+bool averages(const job::Job& job) {
+  return job.train.sync.moments == "average";
+}
+
+bool in_bytes(const job::Job& job) {
+  return job.train.sync.exchange == "int8";
+}
+
+// Visits the rest of an island but its losses: float buffers.
+template <class State, class Visit>
+void for_each_of_rest(const job::Job& job, State& state, const Visit& visit) {
+  for (auto& network : state.networks) {
+    visit(network.parameters.statistics);
+    if (!averages(job)) continue;
+    for (auto& slot : network.optimizer.slots()) visit(slot.values);
+  }
+}
+
+Cut cut_of(const job::Job& job, const TrainState& state, const std::vector<Measures>& losses) {
+  Cut cut{.ways = 0, .rest = state.networks.size()};  // a square each
+  for (const Network& network : state.networks) cut.ways += network.parameters.trainable.size();
+  for_each_of_rest(job, state, [&](const auto& values) { cut.rest += values.size(); });
+  for (const Measures& step : losses) cut.rest += step.size();
+  return cut;
+}
+
+// Ways, squares of their lengths, rest, losses.
+AlignedFloats packed(const job::Job& job, const TrainState& begin, const IslandRound& round, const Cut& cut) {
+  AlignedFloats values(cut.ways + cut.rest);
+  size_t at = 0, square_at = cut.ways;
+  for (size_t n = 0; n < begin.networks.size(); ++n) {
+    const auto& from = begin.networks[n].parameters.trainable;
+    const auto& to = round.state.networks[n].parameters.trainable;
+    double square = 0;
+    for (size_t i = 0; i < from.size(); ++i, ++at) {
+      values[at] = from[i] - to[i];
+      square += static_cast<double>(values[at]) * values[at];
+    }
+    values[square_at++] = static_cast<float>(square);
+  }
+  at = square_at;
+  const auto add = [&](const auto& floats) {
+    std::ranges::copy(floats, values.begin() + static_cast<std::ptrdiff_t>(at));
+    at += floats.size();
+  };
+  for_each_of_rest(job, round.state, add);
+  for (const Measures& step : round.losses)
+    for (const auto& [name, value] : step) values[at++] = static_cast<float>(value);
+  LINAC_CHECK(at == values.size());
+  return values;
+}
+
+// The sum of the ways of all islands, each in bytes. What these lack goes into the islands' states, on all workers that
+// carry an island.
+void sum_in_bytes(const job::Job& job, Islands& islands, const TrainState& begin, const Cut& cut,
+                  const std::map<int, IslandRound>& rounds, std::map<int, IslandState>& kept, std::span<float> total) {
+  std::vector<std::vector<std::byte>> parts;
+  size_t size = 0;
+  for (const Network& network : begin.networks) size += int8_bytes(network.parameters.trainable.size());
+  for (const auto& [island, round] : rounds) {
+    const AlignedFloats values = packed(job, begin, round, cut);
+    std::vector<std::byte> bytes;
+    size_t at = 0;
+    for (size_t n = 0; n < begin.networks.size(); ++n) {
+      const size_t floats = begin.networks[n].parameters.trainable.size();
+      const auto made = to_int8(std::span(values).subspan(at, floats), kept.at(island).left_out[n]);
+      bytes.insert(bytes.end(), made.begin(), made.end());
+      at += floats;
+    }
+    if (islands.leads(island)) parts.push_back(std::move(bytes));
+  }
+  std::vector<std::vector<std::byte>> all(static_cast<size_t>(islands.count()), std::vector<std::byte>(size));
+  islands.gather(parts, all);
+  std::ranges::fill(total, 0.0F);
+  AlignedFloats way;
+  for (const auto& bytes : all) {
+    size_t from = 0, at = 0;
+    for (const Network& network : begin.networks) {
+      const size_t floats = network.parameters.trainable.size();
+      way.resize(floats);
+      from_int8(std::span(bytes).subspan(from, int8_bytes(floats)), way);
+      for (size_t i = 0; i < floats; ++i) total[at + i] += way[i];
+      from += int8_bytes(floats);
+      at += floats;
+    }
+  }
+}
+
+optimizer::Optimizer restarted(const optimizer::Optimizer& optimizer, const optimizer::Settings& settings) {
+  return {settings, optimizer.slots().empty() ? 0 : optimizer.slots().front().values.size()};
+}
+
+}  // namespace
+
+int64_t rounds_of(const TrainState& state) {
+  const auto found = state.exchange.shared.find(kRounds);
+  return found == state.exchange.shared.end() ? 0 : static_cast<int64_t>(found->second.at(0));
+}
+
+StepResult agree_on_round(comm::Group& group, const std::map<int, IslandRound>& own, StepWish wish) {
+  nlohmann::json mine{{"wish", static_cast<int>(wish)}, {"next_view", group.wants_next_view()}, {"broken", nullptr}};
+  for (const auto& [island, round] : own) {
+    if (round.broken.health == Health::kGood || !mine["broken"].is_null()) continue;
+    mine["broken"] = {{"empty", round.broken.health == Health::kEmpty},
+                      {"where", fmt::format("group {}, {}", island, round.broken.where)},
+                      {"words", round.broken.cause.words},
+                      {"advice", round.broken.cause.advice}};
+  }
+  const auto dumped = [](const nlohmann::json& json) {
+    return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  };
+  std::string all = dumped(nlohmann::json(group.gather_text(dumped(mine))));
+  broadcast_bytes(group, all, 0);
+  StepResult result;
+  for (const nlohmann::json& text : nlohmann::json::parse(all)) {
+    const auto one = nlohmann::json::parse(text.get<std::string>());
+    const auto wished = static_cast<StepWish>(one.at("wish").get<int>());
+    result.stop_requested |= wished == StepWish::kStop;
+    result.leaving += wished == StepWish::kLeave ? 1 : 0;
+    result.save_wanted |= wished == StepWish::kSave;
+    result.enough |= wished == StepWish::kEnough;
+    result.next_view_wanted |= one.at("next_view").get<bool>();
+    const nlohmann::json& broken = one.at("broken");
+    if (broken.is_null() || result.health != Health::kGood) continue;
+    result.health = broken.at("empty").get<bool>() ? Health::kEmpty : Health::kNotFinite;
+    result.where = broken.at("where");
+    result.cause = {.words = broken.at("words"), .advice = broken.at("advice")};
+  }
+  return result;
+}
+
+RoundEnd end_of_round(const job::Job& job, Islands& islands, const TrainState& begin,
+                      const std::map<int, IslandRound>& rounds, const IslandStates& states) {
+  const IslandRound& any = rounds.begin()->second;
+  const Cut cut = cut_of(job, begin, any.losses);
+  RoundEnd end{.state = begin, .kept = {}, .losses = any.losses, .told = {}};
+  for (const auto& [island, round] : rounds) {
+    IslandState& kept = end.kept[island];
+    for (const Network& network : round.state.networks) kept.optimizers.push_back(network.optimizer);
+    kept.left_out = states.of(island).left_out;
+  }
+
+  std::vector<AlignedFloats> led;
+  for (const int island : islands.led()) led.push_back(packed(job, begin, rounds.at(island), cut));
+  AlignedFloats total(cut.ways + cut.rest);
+  const auto sum = [&](size_t from, size_t count, comm::Exchange exchange) {
+    std::vector<std::span<float>> parts;
+    for (AlignedFloats& values : led) parts.push_back(std::span(values).subspan(from, count));
+    islands.sum(parts, std::span(total).subspan(from, count), exchange);
+  };
+  if (job.train.sync.exchange == "fp32") {
+    sum(0, total.size(), comm::Exchange::kFloat);
+  } else {
+    if (in_bytes(job))
+      sum_in_bytes(job, islands, begin, cut, rounds, end.kept, std::span(total).first(cut.ways));
+    else
+      sum(0, cut.ways, comm::Exchange::kBfloat16);
+    sum(cut.ways, cut.rest, comm::Exchange::kFloat);
+  }
+
+  const float share = 1.0F / static_cast<float>(islands.count());
+  size_t way_at = 0, at = cut.ways;
+  double squares = 0, mean_square = 0;
+  for (Network& network : end.state.networks) {
+    const std::span<float> way = std::span(total).subspan(way_at, network.parameters.trainable.size());
+    way_at += way.size();
+    for (float& value : way) {
+      value *= share;
+      mean_square += static_cast<double>(value) * value;
+    }
+    squares += static_cast<double>(total[at++]) * share;
+    std::vector<float>& momentum = end.state.exchange.shared[kMomentum + network.name];
+    momentum.resize(way.size());
+    outer_step(job.train.sync.outer, network.parameters.trainable, way, momentum);
+    graph::enforce(network.constraints, network.parameters.trainable);
+    if (!averages(job)) network.optimizer = restarted(network.optimizer, job.train.optimizer);
+  }
+  for_each_of_rest(job, end.state, [&](auto& values) {
+    for (float& value : values) value = share * total[at++];
+  });
+  for (Measures& step : end.losses)
+    for (auto& [name, value] : step) value = total[at++];
+  LINAC_CHECK(at == total.size());
+  if (averages(job))
+    for (size_t n = 0; n < end.state.networks.size(); ++n)
+      end.state.networks[n].optimizer.set_updates(any.state.networks[n].optimizer.updates());
+
+  IslandStates::strip(end.state);
+  end.state.exchange.shared[kRounds] = {static_cast<float>(rounds_of(begin) + 1)};
+  if (job.train.sync.moments != "keep")
+    for (auto& [island, kept] : end.kept) kept.optimizers = states.fresh(end.state).optimizers;
+  const auto steps = static_cast<int64_t>(any.losses.size());
+  end.state.step += steps;
+  end.state.global_step += steps;
+  end.told.epoch = begin.epoch;
+  end.told.global_step = end.state.global_step;
+  end.told.round = rounds_of(end.state);
+  end.told.steps = steps;
+  end.told.drift = mean_square > 0 ? std::sqrt(std::max(0.0, squares - mean_square) / mean_square) : 0;
+  end.told.way = std::sqrt(mean_square);
+  return end;
+}
+
+}  // namespace linac::train

@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+"""Groups that train apart for a round of steps (train.sync.mode = local): the same bits on any number of workers, also when workers
+are lost and join, and after a resume; whole averages after each step are the exact sum; each event once an epoch.
+
+  local_test.py
+"""
+
+import math
+import pathlib
+import struct
+import tempfile
+
+from lib import runs
+from lib.checks import check
+from lib.elastic import GAN, Run, same_end
+
+JOB = {"job": "examples/topology.yaml", "train.replicas": 8, "train.batch": 10, "train.epochs": 2, "checkpoint.keep": 3,
+       "train.sync.mode": "local", "train.sync.groups": 4, "train.sync.every": 4, "data.validation_split": 0}
+MODES = {
+    "averaged moments": {"train.sync.moments": "average"},
+    "bytes between groups": {"train.sync.exchange": "int8", "train.sync.moments": "reset"},
+    "two bytes, exact at first": {"train.sync.exchange": "bf16", "train.sync.begin": 5},
+}
+
+
+def trained(folder: pathlib.Path, name: str, settings: dict, *extra: str) -> pathlib.Path:
+    runs.run(folder / name, settings, *extra)
+    return folder / name
+
+
+def rounds(out: pathlib.Path) -> list[dict]:
+    return [line for line in runs.lines(out) if line["kind"] == "round"]
+
+
+def told(out: pathlib.Path) -> None:
+    lines, steps = rounds(out), [line["global_step"] for line in runs.lines(out) if line["kind"] == "step"]
+    check(steps == list(range(1, len(steps) + 1)), f"each of {len(steps)} steps stands once in the record")
+    check(sum(line["steps"] for line in lines) == len(steps) and [line["round"] for line in lines] == list(range(1, len(lines) + 1)),
+          f"and belongs to one of {len(lines)} rounds")
+    check(all(0 < line["drift"] < 10 and line["way"] > 0 for line in lines), "drift and way of each round are told")
+
+
+def weights(out: pathlib.Path) -> list[float]:
+    tensors = runs.tensors(out)
+    return [value for name in sorted(tensors) if "/weights/" in name for value in struct.unpack(f"<{len(tensors[name]) // 4}f", tensors[name])]
+
+
+def every_step_averaged(folder: pathlib.Path) -> None:
+    """With plain gradient descent the mean of what groups make of a step is what all make of it together."""
+    plain = {"train.optimizer.name": "sgd", "train.optimizer.momentum": 0, "train.epochs": 1}
+    outer = {"train.sync.every": 1, "train.sync.outer.lr": 1, "train.sync.outer.momentum": 0, "train.sync.outer.nesterov": "false"}
+    exact = weights(trained(folder, "exact", JOB | plain | {"train.sync.mode": "exact"}))
+    local = weights(trained(folder, "each", JOB | plain | outer))
+    apart = weights(trained(folder, "apart", JOB | plain | outer | {"train.sync.every": 4}))
+
+    def distance(other: list[float]) -> float:
+        return math.sqrt(sum((a - b) ** 2 for a, b in zip(exact, other)) / sum(a * a for a in exact))
+    check(len(exact) == len(local) > 100 and distance(local) < 1e-6 < distance(apart),
+          f"averaged after each step: {distance(local):.1e} from the exact weights; after four: {distance(apart):.1e}")
+
+
+def killed(folder: pathlib.Path, calm: pathlib.Path, settings: dict, name: str) -> None:
+    """Whoever is lost takes no group's optimiser along, and the others redo nothing of their own."""
+    run = Run(folder / name, settings | {"train.epochs": 4}, 3)
+    runs.wait_for_steps(run.out, run.launcher, 8)
+    run.kill(run.members()[-1])
+    runs.wait_for_steps(run.out, run.launcher, 16)
+    run.kill(run.members()[0])
+    run.join()
+    run.end()
+    same_end(calm, run.out, f"{name}: two workers of three lost, one joined")
+
+
+def resumed(folder: pathlib.Path, calm: pathlib.Path) -> None:
+    out = trained(folder, "resumed", JOB | {"train.epochs": 4, "train.max_steps": 13}, "--workers", "2")
+    runs.run(out, JOB | {"train.epochs": 4, "train.max_steps": 0}, "--workers", "1", "--resume")
+    same_end(calm, out, "stopped behind a round, resumed by another number of workers")
+
+
+def refused(folder: pathlib.Path) -> None:
+    for setting, words in {
+            "train.sync.groups=3": "train.replicas = 8 do not divide into train.sync.groups = 3",
+            "train.sync.mode=gossip": "train.sync.mode",
+            "train.sync.outer.momentum=1": "train.sync.outer.momentum must be at least 0 and below 1",
+    }.items():
+        text = runs.linac("check", "examples/topology.yaml", "--set", "train.sync.mode=local", "--set", "train.replicas=8", "--set", setting, status=2)
+        check(words in text, f"{setting} is refused: {text.strip().splitlines()[-1]}")
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory(prefix="linac-local-") as name:
+        folder = pathlib.Path(name)
+        one = trained(folder, "one", JOB, "--workers", "1")
+        told(one)
+        for workers in (3, 6):
+            same_end(one, trained(folder, f"of-{workers}", JOB, "--workers", str(workers)), f"{workers} workers as one")
+        for mode, settings in MODES.items():
+            pair = [trained(folder, f"{mode} {workers}", JOB | settings, "--workers", workers) for workers in ("1", "3")]
+            same_end(*pair, mode)
+        gan = {**GAN, "train.steps_per_epoch": 4, "train.sync.mode": "local", "train.sync.groups": 2, "train.sync.every": 2}
+        same_end(*(trained(folder, f"gan {workers}", gan, "--workers", workers) for workers in ("1", "2")), "a GAN, whose steps look ahead")
+        every_step_averaged(folder)
+        calm = trained(folder, "calm", JOB | {"train.epochs": 4}, "--workers", "1")
+        killed(folder, calm, JOB, "killed")
+        resumed(folder, calm)
+        refused(folder)
+
+
+if __name__ == "__main__":
+    main()
