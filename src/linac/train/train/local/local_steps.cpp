@@ -100,6 +100,7 @@ void LocalSteps::go_on(int island, const TrainState& begin, int64_t steps) {
 
 StepResult LocalSteps::step(TrainState& state, double learning_rate, StepWish wish, const Arrive& arrive) {
   if (is_exact(state)) return exact_step(state, learning_rate, wish, arrive);
+  if (rounds_of(state) == 0) states_.find(state);  // the first round goes on with what the exact steps have made
   const int64_t steps = steps_at_once(state);
   for (const int island : islands_->carried()) {
     go_on(island, state, steps);
