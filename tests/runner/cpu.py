@@ -30,6 +30,14 @@ def command_of(pid: int) -> list[str]:
         return []
 
 
+def is_started_by(said: list[str], command: list[str]) -> bool:
+    """Whether a process that shows itself as `said` is `command`: a script is started by the interpreter of its first line, and what is
+    called python3 may start another one."""
+    if len(said) < len(command):
+        return False
+    return said == command or said[-len(command):] == command or len(command) > 1 and said[1:] == command[1:]
+
+
 class Watch:
     """Context manager: `seconds` by the name of the test, from the children of ctest that are named by their commands."""
 
@@ -70,9 +78,7 @@ class Watch:
 
     def _name(self, pid: int) -> str:
         said = command_of(pid)
-        # A script is started by the interpreter of its first line, and what is called python3 may start another one.
-        name = next((name for name, command in self.commands.items()
-                     if command and name not in self._names.values() and (said == command or (words := command[1:]) and said[-len(words):] == words)), "")
+        name = next((name for name, command in self.commands.items() if name not in self._names.values() and is_started_by(said, command)), "")
         if name:
             self._names[pid] = name
         return name

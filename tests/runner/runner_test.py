@@ -16,7 +16,7 @@ from lib import paths
 from lib.runs import ROOT
 
 paths.add("tests")
-from runner import minutes, results, skip_list, turns  # noqa: E402
+from runner import cpu, minutes, results, skip_list, turns  # noqa: E402
 
 BUILD = pathlib.Path(sys.argv.pop(1)) if len(sys.argv) > 1 else None
 # Of the long tests in one pass of .ci/run, by the clock on two cores: with the servers in the cache, and where they are brought first.
@@ -50,6 +50,13 @@ class Runner(unittest.TestCase):
         done = subprocess.run([ROOT / "tests/run.py", self.folder / "build", "--skips", self.folder / "skips.txt", *words], text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env={**os.environ, "LINAC_BROUGHT": "", minutes.TALLY: str(self.folder / tally)})
         return done.returncode, done.stdout.splitlines()
+
+    def test_whose_processor_seconds(self):
+        python, script = ["/usr/bin/python3", "tests/a_test.py", "/build"], ["/tree/tests/ui/run.sh", "/build"]
+        self.assertTrue(cpu.is_started_by(["/usr/bin/python3.11", *python[1:]], python))
+        self.assertTrue(cpu.is_started_by(["/bin/sh", *script], script))
+        self.assertFalse(cpu.is_started_by(["/bin/sh", "/tree/tests/ui/unit.sh", "/build"], script), "of two scripts with the same argument each has its own")
+        self.assertFalse(cpu.is_started_by([], ["/build/base_test"]))
 
     def test_the_last_line_counts(self):
         status, said = self.run_tests()
