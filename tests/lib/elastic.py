@@ -9,9 +9,23 @@ import subprocess
 from . import runs
 from .checks import check
 
-# Steps of some 30 ms: one update each. And steps of seconds, four updates each, that are interrupted in their midst.
-CLASSIFIER = {"job": "examples/topology.yaml", "train.replicas": 8, "train.batch": 10, "checkpoint.keep": 2}
-GAN = {**runs.SMALL, "train.epochs": 1, "train.steps_per_epoch": 12, "train.optimizer.lr": 1e-5}
+# Steps of some 10 ms: one update each. At full size they are of some 50 ms, and fill the time between faults themselves. And steps of
+# seconds, four updates each, that are interrupted in their midst.
+AT_FULL_SIZE = {"job": "examples/topology.yaml", "train.replicas": 8, "train.batch": 10, "checkpoint.keep": 2}
+CLASSIFIER = AT_FULL_SIZE | runs.SMALL_CLASSIFIER
+GAN = {**runs.SMALL, "train.epochs": 1, "train.steps_per_epoch": 8, "train.optimizer.lr": 1e-5}
+
+
+STEP_MS = 60
+
+
+def steady(folder: pathlib.Path, *libraries: pathlib.Path, step_ms: int = STEP_MS) -> dict[str, str]:
+    """Variables of a run that is disturbed while it trains: each of its steps takes so much more, in which nothing is computed, and
+    faults find it under way however fast the machine is. `libraries` are preloaded as well."""
+    library = folder / "steady_steps.so"
+    if not library.exists():
+        subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", library, "tests/train/steady_steps.c", "-ldl"], cwd=runs.ROOT, check=True)
+    return {"LD_PRELOAD": ":".join(map(str, (*libraries, library))), "LINAC_TEST_STEP_MS": str(step_ms)}
 
 
 class Record:
@@ -35,6 +49,7 @@ class Run(Record):
 
     def __init__(self, out: pathlib.Path, settings: dict, workers: int, **variables: str):
         super().__init__(out)
+        self.variables = variables
         self.launcher = runs.start(out, settings, "--workers", str(workers), **variables)
         self.newcomers: list[subprocess.Popen] = []
 
@@ -46,7 +61,7 @@ class Run(Record):
     def join(self) -> None:
         with open(f"{self.out}.log", "ab") as log:
             self.newcomers.append(subprocess.Popen([runs.LINAC, "train", "--join", str(self.out)], cwd="/",
-                                                   env=runs.environment(), stdout=log, stderr=log))
+                                                   env=runs.environment(**self.variables), stdout=log, stderr=log))
 
     def over(self) -> bool:
         return self.launcher.poll() is not None and all(one.poll() is not None for one in self.newcomers)

@@ -24,7 +24,7 @@ class Host:
     """One with a disk of its own at `run`, which lies at `disk` for who looks from outside."""
 
     def __init__(self, net: hosts.Network, name: str, root: pathlib.Path, key: str):
-        self.net, self.name, self.key = net, name, key
+        self.net, self.name, self.key, self.steady = net, name, key, elastic.steady(root)
         self.run, self.disk, self.log = root / "run", root / f"disk-{name}", root / f"{name}.log"
         self.run.mkdir(exist_ok=True)
         self.disk.mkdir()
@@ -35,7 +35,7 @@ class Host:
         command = [*mount, *runs.arguments(self.run / "a", SETTINGS, *extra)]
         with open(self.log, "ab") as log:
             self.process = self.net[self.name].popen(command, cwd=runs.ROOT, stdout=log, stderr=log,
-                                                     env=runs.environment(LINAC_RUN_KEY=self.key, **variables))
+                                                     env=runs.environment(LINAC_RUN_KEY=self.key, **self.steady, **variables))
 
     def record(self) -> elastic.Record:
         return elastic.Record(self.disk / "a")

@@ -18,7 +18,7 @@ import time
 
 from lib import runs
 from lib.checks import check, wait_for
-from lib.elastic import CLASSIFIER, GAN, Run, same_end
+from lib.elastic import CLASSIFIER, GAN, Run, same_end, steady
 
 
 def disturbed(run: Run, kills: int, joins: int, dice: random.Random, most: int) -> tuple[list[float], int]:
@@ -62,7 +62,7 @@ def endures(root: pathlib.Path, settings: dict, kills: int, joins: int, dice: ra
     print(f"{name}, undisturbed: {steps} steps in {time.monotonic() - begin:.1f} s")
     for attempt in range(3):  # on a busy machine a run of few steps may be over before the last fault
         out = root / f"kills-{name}-{attempt}"
-        run = Run(out, {**settings, "distribution.restarts": kills}, 4)
+        run = Run(out, {**settings, "distribution.restarts": kills}, 4, **steady(root))
         wait_for(lambda: run.steps() >= 1 or run.over(), "the first steps")
         times, faults_left = disturbed(run, kills, joins, dice, most=6)
         status = run.end()
@@ -84,7 +84,7 @@ def newcomer_ends_it(root: pathlib.Path) -> None:
     """The writer of the last checkpoint is one that joined, from another folder: what the checkpoint says is the same."""
     settings, calm, out = {**CLASSIFIER, "train.epochs": 12, "distribution.restarts": 0}, root / "calm-newcomer", root / "newcomer"
     runs.run(calm, settings, "--workers", "1")
-    run = Run(out, settings, 2)
+    run = Run(out, settings, 2, **steady(root))
     wait_for(lambda: run.steps() >= 2 or run.over(), "the first steps")
     founders = run.members()
     run.join()
@@ -114,13 +114,13 @@ def over(root: pathlib.Path) -> None:
     runs.run(complete, settings, "--workers", "2")
     join(complete, 0, "the run is complete", "a run that is complete")
     stopped = root / "stopped"
-    run = Run(stopped, long, 2)
+    run = Run(stopped, long, 2, **steady(root))
     wait_for(lambda: run.steps() >= 2 or run.over(), "the first steps")
     run.launcher.send_signal(signal.SIGTERM)
     check(run.launcher.wait(timeout=60) == 75, "a run is stopped after a checkpoint")
     join(stopped, 6, "the run has ended (interrupted after step", "a run that was stopped")
     lost = root / "lost"
-    run = Run(lost, long, 2)
+    run = Run(lost, long, 2, **steady(root))
     wait_for(lambda: run.steps() >= 2 or run.over(), "the first steps")
     runs.kill_tree(run.launcher)
     wait_for(lambda: not any(pathlib.Path(f"/proc/{pid}").exists() for pid in run.members()), "its workers are gone")
@@ -146,7 +146,7 @@ def main() -> None:
     dice = random.Random(options.seed)
     with tempfile.TemporaryDirectory(prefix="linac-elastic-") as folder:
         root = pathlib.Path(folder)
-        endures(root, {**CLASSIFIER, "train.epochs": 10 + 5 * (options.kills + options.joins)}, options.kills, options.joins, dice)
+        endures(root, {**CLASSIFIER, "train.epochs": 10 + 3 * (options.kills + options.joins)}, options.kills, options.joins, dice)
         newcomer_ends_it(root)
         over(root)
         kills, joins = max(2, options.kills // 4), max(1, options.joins // 4)

@@ -17,7 +17,7 @@ import zipfile
 
 from lib import runs
 from lib.checks import check, wait_for
-from lib.elastic import CLASSIFIER, Run, same_end
+from lib.elastic import CLASSIFIER, Run, same_end, steady
 from lib.ports import free_port
 
 STALL_S = 4
@@ -32,16 +32,16 @@ def claimed(root: pathlib.Path) -> None:
     short = {**CLASSIFIER, "train.epochs": 2}
     for workers in ("1", "2"):
         out = root / f"claimed-{workers}"
-        first = runs.start(out, settings, "--workers", workers)
+        first = runs.start(out, settings, "--workers", workers, **steady(root))
         runs.wait_for_steps(out, first, 2)
         text = runs.run(out, settings, "--resume", "--workers", workers, status=2)
         check(f"process {first.pid} on" in text and "--take-over" in text and first.poll() is None, f"{workers}: a second --resume is refused, and told who works there")
         runs.kill_tree(first)
-        again = runs.start(out, settings, "--resume", "--workers", workers)
+        again = runs.start(out, settings, "--resume", "--workers", workers, **steady(root))
         done = runs.steps_so_far(out)
         runs.wait_for_steps(out, again, done + 2)
         check(again.poll() is None, f"{workers}: kill -9 ends the claim at once")
-        third = runs.start(out, settings, "--resume", "--workers", workers, "--take-over")
+        third = runs.start(out, settings, "--resume", "--workers", workers, "--take-over", **steady(root))
         check(again.wait(timeout=60) == 2, f"{workers}: who had the run ends with status 2")
         check("was taken over by process" in pathlib.Path(f"{out}.log").read_text(), "and says why")
         done = runs.steps_so_far(out)
@@ -306,7 +306,7 @@ def lost_worker(root: pathlib.Path) -> None:
 
 def refused(root: pathlib.Path) -> None:
     out = root / "refused"
-    process = runs.start(out, {**CLASSIFIER, "train.epochs": 30}, "--workers", "2")
+    process = runs.start(out, {**CLASSIFIER, "train.epochs": 30}, "--workers", "2", **steady(root))
     runs.wait_for_steps(out, process, 20)
     text = runs.run(root / "other", {**CLASSIFIER, "train.epochs": 30, "train.seed": 7}, "--join", str(out), status=2)
     check("has another job" in text, "a newcomer with another job is refused and told why")
@@ -329,7 +329,7 @@ def tell_end(run: str, key: bytes, address: str) -> None:
 
 def ended_early(root: pathlib.Path) -> None:
     out = root / "early"
-    process = runs.start(out, {**CLASSIFIER, "train.epochs": 1000}, "--workers", "2")
+    process = runs.start(out, {**CLASSIFIER, "train.epochs": 1000}, "--workers", "2", **steady(root))
     runs.wait_for_steps(out, process, 5)
     newest = sorted((out / "views").glob("*.json"))[-1]
     key = bytes.fromhex((out / "private" / "key").read_text())
@@ -397,7 +397,7 @@ def flip_in_memory(pid: int, wanted: bytes) -> int:
 def flipped(root: pathlib.Path) -> None:
     """A bit turns over in the memory of a worker, in a weight: the next checkpoint is not written."""
     out = root / "flipped"
-    run = Run(out, {**CLASSIFIER, "train.epochs": 1000, "train.optimizer.lr": "1e-30", "checkpoint.every_steps": 20}, 3)
+    run = Run(out, {**CLASSIFIER, "train.epochs": 1000, "train.optimizer.lr": "1e-30", "checkpoint.every_steps": 20}, 3, **steady(root))
     wait_for(lambda: run.steps() > 20, "the first checkpoint")
     weights = max((one for name, one in runs.tensors(out).items() if "/weights/" in name), key=len)
     victim = run.members()[1]
@@ -413,7 +413,7 @@ def leaving(root: pathlib.Path) -> None:
     settings = {**CLASSIFIER, "train.epochs": 15, "distribution.on_sigterm": "leave", "distribution.workers_min": 2}
     runs.run(root / "stayed", settings, "--workers", "2")
     out = root / "leaving"
-    run = Run(out, settings, 3)
+    run = Run(out, settings, 3, **steady(root))
     wait_for(lambda: run.steps() >= 10, "the first steps")
     first = run.members()
     run.kill(first[0], signal.SIGTERM)

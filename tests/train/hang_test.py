@@ -23,7 +23,7 @@ class Case:
 
     def __init__(self, root: pathlib.Path, name: str, library: pathlib.Path, settings: dict = CLASSIFIER, steps: int = 20):
         self.out, self.disk = root / name, root / f"{name}.disk"
-        self.run = elastic.Run(self.out, settings, 3, LD_PRELOAD=str(library), LINAC_TEST_DISK=str(self.disk))
+        self.run = elastic.Run(self.out, settings, 3, **elastic.steady(root, library), LINAC_TEST_DISK=str(self.disk))
         wait_for(lambda: self.run.steps() >= steps, "the first steps")
         self.members = self.run.members()
 
@@ -103,7 +103,7 @@ def slow(root: pathlib.Path, library: pathlib.Path) -> None:
     out, disk, settings = root / "slow", root / "slow.disk", {**CLASSIFIER, "checkpoint.every_steps": 4}
 
     def begin(way: str, *extra: str) -> subprocess.Popen:
-        process = runs.start(out, settings, "--workers", "1", *extra, LD_PRELOAD=str(library), LINAC_TEST_DISK=str(disk))
+        process = runs.start(out, settings, "--workers", "1", *extra, **elastic.steady(root, library), LINAC_TEST_DISK=str(disk))
         disk.write_text(f"{process.pid} {way}")
         wait_for(lambda: half_written(out) or process.poll() is not None, "a checkpoint under way")
         return process
@@ -141,7 +141,7 @@ def slow_at_the_end_of_an_epoch(root: pathlib.Path, library: pathlib.Path) -> No
 
 def in_the_way(root: pathlib.Path) -> None:
     out = root / "in-the-way"
-    process = runs.start(out, CLASSIFIER, "--workers", "1")
+    process = runs.start(out, CLASSIFIER, "--workers", "1", **elastic.steady(root))
     wait_for(lambda: elastic.Record(out).steps() >= 1, "the first step")
     claim, view = next(out.glob(".linac-writer-*")).name.removeprefix(".linac-writer-").rsplit("-", 1)
     for step in range(1, 200):
@@ -196,7 +196,7 @@ def nobody_writes(root: pathlib.Path, library: pathlib.Path) -> None:
 
 def unreadable(root: pathlib.Path, library: pathlib.Path) -> None:
     """The reading thread of a worker waits for its data file for ever."""
-    settings = {**runs.SMALL, "train.epochs": 1, "train.steps_per_epoch": 12, "data.test": "[]", "train.replicas": 3, "data.prefetch": 1,
+    settings = {**runs.SMALL, "train.epochs": 1, "train.steps_per_epoch": 8, "data.test": "[]", "train.replicas": 3, "data.prefetch": 1,
                 "distribution.restarts": 0, "distribution.stall_timeout_s": 6}
     case = Case(root, "unreadable", library, settings, steps=1)
     case.disk.write_text(f"{case.members[2]} stuck")

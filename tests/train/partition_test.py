@@ -22,7 +22,7 @@ def start(net: hosts.Network, out: pathlib.Path) -> list[subprocess.Popen]:
     members = list(net)
     workers = []
     for rank, host in enumerate(members):
-        variables = runs.placed(rank, len(members), PORT, members[0].address)
+        variables = runs.placed(rank, len(members), PORT, members[0].address) | elastic.steady(out.parent, step_ms=100)
         with open(f"{out}.{rank}.log", "wb") as log:
             workers.append(host.popen(runs.arguments(out, SETTINGS), cwd=runs.ROOT, env=runs.environment(**variables), stdout=log, stderr=log))
     return workers
@@ -90,7 +90,7 @@ def main() -> None:
         everybody = run.members()
         check(len(everybody) == 4, "four hosts train together")
 
-        net["b"].limit_cores(0.1)
+        net["b"].limit_cores(0.02)
         wait_for(lambda: "replicas move from 2 2 2 2" in pathlib.Path(f"{out}.0.log").read_text(), "replicas move", 60)
         check(True, "replicas move from a slow host to the others")
         net["b"].limit_cores(None)

@@ -11,7 +11,7 @@ import tempfile
 
 from lib import runs
 from lib.checks import check
-from lib.elastic import CLASSIFIER
+from lib.elastic import AT_FULL_SIZE
 from lib.runs import linac
 
 PARTS = ("forward_s", "backward_s", "sum_s", "idle_s", "update_s")
@@ -129,13 +129,13 @@ def gan(root: pathlib.Path) -> None:
 
 def refused(root: pathlib.Path) -> None:
     for steps in ("0:3", "5:2", "x", "-1:3", "1:2:3", "", "1:99999999999999999999"):
-        said = runs.run(root / "refused", CLASSIFIER, f"--trace={steps}", status=2)
+        said = runs.run(root / "refused", AT_FULL_SIZE, f"--trace={steps}", status=2)
         check("names no steps" in said and not (root / "refused").exists(), f"--trace={steps} is refused")
 
 
 def stopped_and_killed(root: pathlib.Path) -> None:
     run = root / "stopped"
-    process = runs.start(run, CLASSIFIER, "--workers", "2", "--trace", "3:1000000")
+    process = runs.start(run, AT_FULL_SIZE, "--workers", "2", "--trace", "3:1000000")
     runs.wait_for_steps(run, process, 8)
     process.send_signal(signal.SIGTERM)
     check(process.wait() == 75, "stopped by a signal")
@@ -148,21 +148,21 @@ def stopped_and_killed(root: pathlib.Path) -> None:
     (run / "trace.json").unlink()
     os.mkfifo(run / "trace.json")
     done = runs.steps_so_far(run)
-    process = runs.start(run, CLASSIFIER, "--workers", "2", "--resume", "--trace", f"{done + 2}:1000000")
+    process = runs.start(run, AT_FULL_SIZE, "--workers", "2", "--resume", "--trace", f"{done + 2}:1000000")
     runs.wait_for_steps(run, process, done + 6)
     runs.kill_tree(process)
     check((run / "trace.json").is_fifo() and "a step takes" in linac("report", run), "a killed run leaves no trace, and a pipe in its place holds nobody up")
-    late = runs.run(run, CLASSIFIER | {"train.max_steps": done + 12}, "--workers", "2", "--resume", "--trace", "1:2")
+    late = runs.run(run, AT_FULL_SIZE | {"train.max_steps": done + 12}, "--workers", "2", "--resume", "--trace", "1:2")
     check("no trace: this start trains no step of 1:2" in late and (run / "trace.json").is_fifo(), "steps that are over are none to trace")
-    runs.run(run, CLASSIFIER | {"train.max_steps": done + 14}, "--workers", "1", "--resume", "--trace", f"{done + 13}")
+    runs.run(run, AT_FULL_SIZE | {"train.max_steps": done + 14}, "--workers", "1", "--resume", "--trace", f"{done + 13}")
     spans_are_nested(trace_of(run))
-    late = runs.run(run, CLASSIFIER | {"train.max_steps": done + 15}, "--workers", "1", "--resume", "--trace", "900000")
+    late = runs.run(run, AT_FULL_SIZE | {"train.max_steps": done + 15}, "--workers", "1", "--resume", "--trace", "900000")
     check("no trace" in late, "steps that do not come neither")
 
 
 def lost_worker(root: pathlib.Path) -> None:
     run = root / "lost"
-    process = runs.start(run, CLASSIFIER | {"train.max_steps": 60, "distribution.restarts": 0}, "--workers", "3", "--trace", "2:50")
+    process = runs.start(run, AT_FULL_SIZE | {"train.max_steps": 60, "distribution.restarts": 0}, "--workers", "3", "--trace", "2:50")
     runs.wait_for_steps(run, process, 10)
     members = json.loads(sorted((run / "views").glob("*.json"))[-1].read_text())["members"]
     os.kill(members[-1]["pid"], signal.SIGKILL)

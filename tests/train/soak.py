@@ -30,7 +30,7 @@ from lib import elastic, hosts, runs
 from lib.checks import check
 
 # Steps that cost little, so that there are many between the faults.
-SETTINGS = {**elastic.CLASSIFIER, "train.batch": 2, "train.epochs": 25}
+SETTINGS = {**elastic.AT_FULL_SIZE, "train.batch": 2, "train.epochs": 25}
 HASTY = {**SETTINGS, "distribution.stall_timeout_s": 5, "distribution.on_sigterm": "leave"}
 STILL_S = 40  # without a step; then no more faults come until there is one
 HUNG_S = 240

@@ -17,7 +17,7 @@ from lib import elastic, runs
 from lib.checks import check, wait_for
 
 STRANGER = 65534  # nobody
-STEPS_A_SECOND = 60  # at most, on fast machines
+STEPS_A_SECOND = 1000 // elastic.STEP_MS  # at most
 
 
 def rate(out: pathlib.Path) -> float:
@@ -51,7 +51,7 @@ def main() -> None:
         root.chmod(0o755)
         runs.run(root / "calm", settings, "--workers", "2")
         out = root / "visited"
-        run = elastic.Run(out, settings, 2)
+        run = elastic.Run(out, settings, 2, **elastic.steady(root))
         wait_for(lambda: run.steps() >= 10, "the first steps")
         workers, port = run.members(), None
         # The founding view is in no file; a newcomer makes the second one, which names all.
