@@ -13,7 +13,8 @@ from lib.checks import check
 from lib.elastic import same_end
 
 GENERATOR = runs.ROOT / "models" / "3dgan-clic.keras"
-JOB = runs.FEW_EVENTS | {"train.replicas": 2, "train.epochs": 1, "train.steps_per_epoch": 3, "train.optimizer.lr": 1e-5, "data.test": "[]"}
+JOB = runs.FEW_EVENTS | {"train.replicas": 2, "train.epochs": 1, "train.steps_per_epoch": 3, "train.optimizer.lr": 1e-5, "data.test": "[]",
+                         "model.discriminator_filters": runs.SMALL_NETWORKS["model.discriminator_filters"]}
 ALONE = JOB | {"train.discriminator_first": 2}
 
 
