@@ -14,6 +14,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <future>
 #include <mutex>
 #include <thread>
 
@@ -128,12 +129,20 @@ std::string first_admin(catalog::Catalog& catalog, catalog::Visibility visibilit
   return made.secret;
 }
 
-/// What belongs to the service beside its data folder, and what its jobs have to find.
-execution::Sandboxes sandboxes(const ServiceOptions& options, const std::filesystem::path& data) {
+/// Whether there are sandboxes, and what their jobs have to find. Waits for programs that it starts.
+execution::Sandboxes tried_sandboxes(bool trusted) {
   execution::Sandboxes sandboxes;
-  if (options.trust_jobs) return sandboxes;
+  if (trusted) return sandboxes;
   sandboxes.why_none = launch::why_no_sandbox();
   sandboxes.isolation = sandboxes.why_none.empty() ? execution::Isolation::kSandbox : execution::Isolation::kNone;
+  sandboxes.programs = launch::needed_by(std::filesystem::path(launch::this_program()).parent_path() / "linac-compute");
+  return sandboxes;
+}
+
+/// With what belongs to the service beside its data folder, and is there by now.
+execution::Sandboxes sandboxes(execution::Sandboxes sandboxes, const ServiceOptions& options,
+                               const std::filesystem::path& data) {
+  if (options.trust_jobs) return sandboxes;
   std::error_code none;
   const auto hide = [&](const std::filesystem::path& path) {
     if (const auto real = std::filesystem::canonical(path, none); !none) sandboxes.hidden.push_back(real);
@@ -143,8 +152,6 @@ execution::Sandboxes sandboxes(const ServiceOptions& options, const std::filesys
   for (const char* end : {"", "-wal", "-shm"}) hide((url.starts_with(kFile) ? url.substr(kFile.size()) : url) + end);
   if (!options.tls_key.empty()) hide(options.tls_key);
   if (!options.sites.empty()) hide(options.sites);
-  const std::filesystem::path program = launch::this_program();
-  sandboxes.programs = launch::needed_by(program.parent_path() / "linac-compute");
   return sandboxes;
 }
 
@@ -192,6 +199,7 @@ class Service::Implementation {
   Implementation(const ServiceOptions& options, const http::Address& address, int socket)
       : folder_(prepared(options.data)),
         lock_(locked(folder_)),
+        sandboxes_tried_(std::async(std::launch::async, tried_sandboxes, options.trust_jobs)),
         secret_box_(folder_),
         context_(catalog_url(folder_, options.database), folder_, options.keep_free,
                  catalog::visibility(options.visibility), options.artifact_stores),
@@ -199,7 +207,7 @@ class Service::Implementation {
         pilots_(std::chrono::seconds(options.lease_s)),
         sites_(options.sites, options.trust_jobs),
         first_token_(options.authentication ? first_admin(context_.catalog, context_.visibility) : ""),
-        sandboxes_(sandboxes(options, folder_)),
+        sandboxes_(sandboxes(sandboxes_tried_.get(), options, folder_)),
         warning_(warning_of(sandboxes_)),
         groups_(launch::ControlGroups::of_host()),
         scheduler_(context_.host, attempts(options, sandboxes_), launch::local_launcher(slots(options), groups_),
@@ -338,6 +346,7 @@ class Service::Implementation {
 
   const std::filesystem::path folder_;
   const Descriptor lock_;
+  std::future<execution::Sandboxes> sandboxes_tried_;  // while the catalog is opened: both wait for other programs
   const SecretBox secret_box_;
   Context context_;
   Authentication authentication_;
