@@ -14,7 +14,9 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
 
+from lib.ports import free_port
 from lib.runs import LINAC, ROOT
 from lib.server_process import Service, databases
 from lib.service_client import JOB, LONG, SHORT, STEPS, Client
@@ -255,9 +257,35 @@ def test_a_backup_of_one_database_becomes_a_catalog_in_the_other() -> None:
 
 
 def test_one_service_works_in_a_folder() -> None:
+    with tempfile.TemporaryDirectory() as folder:  # of those that begin at the same moment, where there is nothing yet
+        words = [LINAC, "serve", "--data", f"{folder}/new", "--listen", "127.0.0.1:0"]
+        begun = [subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) for _ in range(4)]
+        while sum(one.poll() is None for one in begun) > 1:
+            time.sleep(0.05)
+        [serves] = [one for one in begun if one.poll() is None]
+        assert any("linac serves" in line for line in serves.stdout)
+        serves.terminate()
+        for one in begun:
+            said = one.communicate(timeout=30)[0]
+            assert one is serves or one.returncode == 4 and "another service works in this folder" in said, (one.returncode, said)
     with serving() as (service, client):
         said = client.run("serve", "--data", str(service.folder), "--db", f"sqlite://{service.folder}/other.db", "--listen", "127.0.0.1:0", status=4)
         assert "another service works in this folder" in said, said
+
+
+def test_a_service_that_is_started_bare() -> None:
+    """Descriptors 0 to 2 are closed: what it opens first is not taken for its output."""
+    with tempfile.TemporaryDirectory() as folder:
+        port = free_port()
+        process = subprocess.Popen([LINAC, "serve", "--data", folder, "--listen", f"127.0.0.1:{port}", "--no-auth"], preexec_fn=lambda: os.closerange(0, 3))
+        for _ in range(600):
+            with contextlib.suppress(OSError), urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=10):
+                break
+            time.sleep(0.05)
+        links = [os.readlink(f"/proc/{process.pid}/fd/{number}") for number in range(3)]
+        process.terminate()
+        assert process.wait(timeout=30) == 0 and links == ["/dev/null"] * 3, links
+        subprocess.run([LINAC, "serve", "check", "--data", folder], check=True, stdout=subprocess.DEVNULL)
 
 
 def test_quotas_and_prices() -> None:
