@@ -70,6 +70,10 @@ variable "quota" {
     pods   = optional(string, "100")
   })
   default = { cpus = "64", memory = "256Gi" }
+  validation {
+    condition     = alltrue([for amount in values(var.quota) : can(regex("^[0-9]+([.][0-9]+)?(m|k|[KMGTP]i?)?$", amount))])
+    error_message = "Amounts as Kubernetes writes them, e.g. 64, 500m or 256Gi."
+  }
 }
 
 variable "disk" {

@@ -29,7 +29,7 @@ PLANNED = {
     "namespace": ("kubernetes", NAMESPACE, "", [
         ({"image": "registry.invalid/calo/linac"}, "Name a version"), ({"image": "linac:latest"}, "Name a version"), ({"namespace": "Calo_1"}, "small letters"),
         ({"disk": None}, "runs go with their pods"), ({"disk": None, "out": "/scratch"}, "s3://"), ({"gpus": 0.5}, "whole number"), ({"price": -1}, "From 0 on"),
-        ({"name": "a: {b"}, "only")]),
+        ({"name": "a: {b"}, "only"), ({"quota": {"cpus": "lots", "memory": "8Gi"}}, "Amounts as Kubernetes")]),
     "magnum": ("openstack", MAGNUM, '  mock_resource "openstack_containerinfra_cluster_v1" {\n    defaults = { kubeconfig = { raw_config = "made up" } }\n  }', [
         ({"nodes": 0}, "From 1"), ({"out": "runs"}, "s3://"), ({"cluster": "-"}, "Small letters")]),
     "slurm-openstack": ("openstack", SLURM, '''  mock_resource "openstack_networking_port_v2" {
