@@ -17,7 +17,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from linac import _spool, _system
+from linac import _exits, _spool, _system
 from linac._columns import refused
 from linac._service import Service, ServiceError
 from linac._service_study import number
@@ -35,6 +35,9 @@ class Log:
     """A run that is logged. All calls return at once, may come from any thread, and raise nothing that the disk or the service does: that is a
     warning of the logger "linac", once for each reason. In a process that was forked from the one that began it they do nothing.
 
+    Without `with` and without end() it ends with the process: failed by an exception or by sys.exit() of another status than 0, which the tag
+    linac.exit_status says, else succeeded. `raise SystemExit(3)` is not heard: that wants the `with`.
+
     with linac.log("my-run", experiment="calo", parameters={"lr": 1e-3}) as log:
         for step, batch in enumerate(batches):
             log(step, loss=train(batch))
@@ -50,7 +53,7 @@ class Log:
         self._wake, self._ending, self._written, self._sent = threading.Event(), threading.Event(), threading.Event(), threading.Event()
         self._service: "Service | None" = None
         self._sender: "_spool.Sender | None" = None
-        self._ended, self._arrived, self._until_s = False, False, 0.0
+        self._ended, self._arrived, self._until_s, self._exit_status = False, False, 0.0, 0
         try:
             self._service = Service(server, token, timeout_s=20.0)
         except ServiceError as error:
@@ -72,6 +75,7 @@ class Log:
         for thread in self._threads:
             thread.start()
         atexit.register(self._at_exit)
+        _exits.watch()
 
     def __repr__(self) -> str:
         return f"linac.Log({self.run or self.key}): {'ended' if self._ended else 'goes on'}"
@@ -93,6 +97,7 @@ class Log:
         """Numbers, or tensors of one; NaN and infinities are values. step: without, one more than the last."""
         if os.getpid() != self._pid or self._ended:
             return
+        _exits.went_on()
         self._step = self._step + 1 if step is None else int(step)
         now = int(time.time() * 1000)
         for name, value in metrics.items():
@@ -186,7 +191,8 @@ class Log:
         self.end("succeeded" if kind is None else "cancelled" if issubclass(kind, KeyboardInterrupt) else "failed")
 
     def _at_exit(self) -> None:
-        self.end("failed" if hasattr(sys, "last_value") else "succeeded")
+        self._exit_status = _exits.status()
+        self.end("failed" if self._exit_status or hasattr(sys, "last_value") else "succeeded")
 
     def _tell(self, what: str) -> None:
         if what not in self._told and len(self._told) < 100:
@@ -212,7 +218,7 @@ class Log:
         while not self._write_batches() and time.monotonic() < self._until_s:
             time.sleep(0.1)
         try:
-            _spool.write(self.folder / "end.json", {"status": self._status, "ended_ms": int(time.time() * 1000)})
+            _spool.write(self.folder / "end.json", {"status": self._status, "ended_ms": int(time.time() * 1000), "exit_status": self._exit_status})
         except OSError as error:
             self._tell(f"the end is not kept ({error.strerror})")
         self._dropped += len(self._waiting)

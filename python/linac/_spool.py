@@ -3,7 +3,7 @@
   run.json      the run: key, name, experiment, server, parameters, when it began
   points.jsonl  a batch of points a line, {"loss": [[step, time_ms, value], ...]}; the number of the line is the batch's
   files/        files for the run's folder; each goes when it has arrived
-  end.json      how it ended
+  end.json      how it ended, and the status with which the process left
   lock          held by the process that writes the log, and then by who sends the rest
 
 The service counts a batch once, whoever sends it and however often, and knows a run by its key: so nothing here is written down as sent but by being
@@ -111,6 +111,8 @@ class Sender:
         end = read(self._spool / "end.json")
         if not end or not go_on():
             return False
+        if end.get("exit_status"):
+            self._tag(self._run, "linac.exit_status", str(end["exit_status"]))
         self._update(status=end["status"], end_time=end["ended_ms"])
         shutil.rmtree(self._spool, ignore_errors=True)
         return True
@@ -118,7 +120,7 @@ class Sender:
     def _begin(self, about: "Mapping[str, Any]") -> None:
         words = {name: about[name] for name in ("key", "name", "experiment", "started_ms")}
         run = str(self._service.json("POST", "/api/v1/ingest", words)["id"])
-        self._service.json("POST", "/api/2.0/mlflow/runs/set-tag", {"run_id": run, "key": "mlflow.source.name", "value": about["source"]})
+        self._tag(run, "mlflow.source.name", about["source"])
         sent = int(self._service.json("GET", f"/api/v1/runs/{run}/acknowledged", query={"sender": about["key"]})["acknowledged"])
         self._run, self._number, self._offset = run, 0, 0
         for number, _ in self._batches():
@@ -172,6 +174,9 @@ class Sender:
                 raise
             self._tell(f"the file {name} is refused ({error})")
         path.unlink(missing_ok=True)
+
+    def _tag(self, run: str, key: str, value: str) -> None:
+        self._service.json("POST", "/api/2.0/mlflow/runs/set-tag", {"run_id": run, "key": key, "value": value})
 
     def _update(self, **words: Any) -> None:
         self._service.json("POST", "/api/2.0/mlflow/runs/update", {"run_id": self._run, **words})

@@ -68,6 +68,25 @@ def test_ends(service, client):
     assert client.run(log.run)["state"] == "CANCELLED"
 
 
+LEAVING = """
+import sys, linac
+log = linac.log(sys.argv[3], server=sys.argv[1], token=sys.argv[2], system=False)
+log(1, loss=1)
+"""
+
+
+@pytest.mark.parametrize(
+    ("how", "exit_status", "state"),
+    [("sys.exit(3)", 3, "FAILED"), ("exit(259)", 3, "FAILED"), ("sys.exit('no events')", 1, "FAILED"), ("1 / 0", 1, "FAILED"), ("sys.exit()", 0, "SUCCEEDED"), ("pass", 0, "SUCCEEDED"),
+     ("import threading; threading.Thread(target=sys.exit, args=(3,)).start()", 0, "SUCCEEDED"), ("try:\n  sys.exit(3)\nexcept SystemExit:\n  log(2, loss=2)", 0, "SUCCEEDED")],
+)  # fmt: skip
+def test_ends_with_the_process(how, exit_status, state, service, client):
+    done = subprocess.run([sys.executable, "-c", LEAVING + how, service.url, service.token, f"leaves: {how!r}"[:60]], capture_output=True, text=True)
+    assert done.returncode == exit_status, done.stderr
+    run = client.run(client.runs(order_by="attributes.start_time DESC", limit=1).iloc[0]["id"])
+    assert run["state"] == state and run["tags"].get("linac.exit_status") == (str(exit_status) if "exit(" in how and exit_status else None)
+
+
 def test_keras(service, client):
     import keras
 
