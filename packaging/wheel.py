@@ -102,7 +102,7 @@ def main() -> None:
         originals = []
         if not options.bare:
             originals = archive.install_with_libraries(options.build, folder / "linac/program")
-            shutil.rmtree(folder / "linac/program/lib/linac/python")  # linac_keras, which lies beside the package
+            shutil.rmtree(folder / "linac/program/lib/linac/python")  # this package
         about = add_about(folder, tag, originals)
         made = pathlib.Path(name) / f"linac-{stage.VERSION}-{tag}.whl"
         pack(folder, about, made)

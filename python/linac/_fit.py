@@ -355,7 +355,7 @@ class Events:
 
 
 def _is_loss(model: _model.ModelFile, output: str) -> bool:
-    """An output that linac_keras.save made of layers that call add_loss."""
+    """An output that linac.keras.save made of layers that call add_loss."""
     return len(model.outputs) > 1 and (output == "loss" or output.startswith("metric_"))
 
 

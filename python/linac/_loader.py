@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from linac import _fit
+from linac import _fit, _model
 from linac._batch_stream import BatchStream, Ragged
 from linac._columns import refused
 
@@ -56,7 +56,7 @@ def loader(
     """
     words: list[object] = ["--batch", batch, "--seed", seed, "--rank", rank, "--world", world_size, "--window", window, "--threads", threads]
     named = {columns: None} if isinstance(columns, str) else columns if isinstance(columns, Mapping) else dict.fromkeys(columns)
-    if not _fit.are_files(files):
+    if not _model.are_files(files):
         raise refused("loader", f"{type(files).__name__} names no files", "give paths or addresses")
     if not named or not all(isinstance(name, str) and name for name in named):
         raise refused("loader", "no column is named" if not named else f"{list(named)} are no names of columns", "give texts")

@@ -13,7 +13,7 @@ from linac._columns import Column, refused
 
 class ModelFile(NamedTuple):
     """`inputs` and `outputs` are empty where the file does not tell them (a program of PyTorch). `targets`: inputs that a loss of one's own reads
-    (linac_keras.save), and not the model itself. `export` writes the file of a module, which takes events as examples: data.inputs, and columns."""
+    (linac.keras.save), and not the model itself. `export` writes the file of a module, which takes events as examples: data.inputs, and columns."""
 
     kind: str
     file: str
@@ -66,11 +66,11 @@ def local(path: "str | os.PathLike[str]") -> str:
 
 
 def _saved(model: Any, path: pathlib.Path) -> ModelFile:
-    import linac_keras
+    from linac import keras
 
     try:
-        linac_keras.save(model, str(path))
-    except linac_keras.TraceError as error:
+        keras.save(model, path)
+    except keras.TraceError as error:
         raise refused("model", str(error), "see docs/guide/own-losses.md") from error
     inputs, outputs = _names(path)
     own = [tensor._keras_history.operation.name for tensor in model.inputs]

@@ -144,7 +144,7 @@ class Run:
             raise LinacError(f"[run] {path} is no model of Keras; open it where it is from", 2)
         import keras
 
-        import linac_keras  # noqa: F401  makes its layer known to Keras
+        import linac.keras  # noqa: F401  makes its layer known to Keras
 
         return keras.saving.load_model(path)
 

@@ -671,7 +671,7 @@ def compiled_otherwise(folder: pathlib.Path) -> None:
 
 
 def own_layers(folder: pathlib.Path, data: dict) -> None:
-    """A model with a Lambda and a layer of one's own, through linac_keras.save: trained by linac as Keras trains what was saved, with the
+    """A model with a Lambda and a layer of one's own, through linac.keras.save: trained by linac as Keras trains what was saved, with the
     weights' regularizer and constraint; Keras loads it."""
     keras.utils.set_random_seed(11)
     features, particles = keras.Input((4,), name="features"), keras.Input((7, 3), name="list")
@@ -680,7 +680,7 @@ def own_layers(folder: pathlib.Path, data: dict) -> None:
     model = keras.Model([features, particles], L.Dense(3, activation="softmax", name="out")(x))
     model.compile(loss="categorical_crossentropy", optimizer=keras.optimizers.Adam(0.02), metrics=["accuracy"])
     path, home = folder / "own.keras", folder / "own"
-    traced_models.linac_keras.save(model, path)
+    traced_models.linac.keras.save(model, path)
     expected, inputs = keras.models.load_model(path), [data["features"], data["list"]]
     before = far(model.predict(inputs, verbose=0), expected.predict(inputs, verbose=0))
     train(job_of(folder, path, "one_hot", {}), home, "--workers", "2")

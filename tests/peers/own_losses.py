@@ -1,4 +1,4 @@
-"""A part of fit_test.py: losses and metrics of one's own, written by python/linac_keras.py, and outputs without a loss. Keras trains the
+"""A part of fit_test.py: losses and metrics of one's own, written by linac.keras, and outputs without a loss. Keras trains the
 same models with the same functions."""
 
 import pathlib
@@ -14,7 +14,7 @@ from lib import paths
 from lib.checks import expect
 
 paths.add("python")
-import linac_keras  # noqa: E402
+import linac.keras  # noqa: E402
 
 L = keras.layers
 
@@ -67,7 +67,7 @@ def trained_beside_keras(fit: types.ModuleType, folder: pathlib.Path, data: dict
 def a_likelihood(fit: types.ModuleType, folder: pathlib.Path, data: dict) -> None:
     keras.utils.set_random_seed(11)
     model, path = regression(), folder / "likelihood.keras"
-    linac_keras.save(model, path, loss=likelihood, metrics={"bias": bias}, targets={"values2": (2,)})
+    linac.keras.save(model, path, loss=likelihood, metrics={"bias": bias}, targets={"values2": (2,)})
     trained_beside_keras(fit, folder, data, "likelihood", model, data["values2"], {"train.fit.loss": "output"},
                          measures={"loss": "loss", "bias": "bias"}, path=path, target=None, compiled=dict(loss=likelihood, metrics=[bias]))
     job = fit.job_of(folder, path, "", {"train.fit.loss": "output", "train.optimizer.name": "sgd", "train.optimizer.lr": 0.1,
@@ -93,7 +93,7 @@ def without_saying_so(fit: types.ModuleType, folder: pathlib.Path, data: dict) -
     keras.utils.set_random_seed(12)
     model, path = regression(), folder / "compiled-own.keras"
     model.compile(optimizer=keras.optimizers.SGD(0.1), loss=likelihood)
-    linac_keras.save(model, path, targets={"values2": (2,)})
+    linac.keras.save(model, path, targets={"values2": (2,)})
     trained_beside_keras(fit, folder, data, "compiled-own", model, data["values2"], {}, measures={"loss": "loss"}, path=path, target=None,
                          compiled=dict(loss=likelihood))
 
@@ -102,14 +102,14 @@ def an_added_loss(fit: types.ModuleType, folder: pathlib.Path, data: dict) -> No
     keras.utils.set_random_seed(13)
     features, path = keras.Input((4,), name="features"), folder / "autoencoder.keras"
     model = keras.Model(features, L.Dense(4, name="again")(NarrowCode(name="code")(L.Dense(4, name="encoder")(features))))
-    linac_keras.save(model, path)
+    linac.keras.save(model, path)
     trained_beside_keras(fit, folder, data, "added", model, data["features"], {"train.fit.loss": ["mean_squared_error", "output"]},
                          measures={"loss": "loss"}, path=path, target="features", compiled=dict(loss="mean_squared_error"))
     for loss in ("mean_squared_error", {"again": keras.losses.MeanSquaredError()}):
         keras.utils.set_random_seed(13)
         compiled = dict(loss=loss, metrics=["mean_absolute_error"])
         model.compile(optimizer=keras.optimizers.SGD(0.1), **compiled)
-        linac_keras.save(model, path)
+        linac.keras.save(model, path)
         trained_beside_keras(fit, folder, data, "added-compiled", model, data["features"], {}, path=path, target="features", compiled=compiled,
                              measures={"loss": "loss", "again_mean_absolute_error": "mean_absolute_error"})
 
@@ -138,11 +138,11 @@ def refused(fit: types.ModuleType, folder: pathlib.Path) -> None:
         expect(wanted in said, f"{settings}: {said.strip().splitlines()[-1]}")
     for loss, wanted in ((lambda y, p: ops.max(ops.square(y - p)), "not their mean, because of ops.Max"), (lambda y, p: 3.0, "does not come from the model")):
         try:
-            linac_keras.save(model, path, loss=loss)
+            linac.keras.save(model, path, loss=loss)
             said = "saved"
-        except linac_keras.TraceError as error:
+        except linac.keras.TraceError as error:
             said = str(error)
-        expect(wanted in said, f"linac_keras: {said}")
+        expect(wanted in said, f"linac.keras: {said}")
 
 
 def check(fit: types.ModuleType, folder: pathlib.Path, data: dict) -> None:

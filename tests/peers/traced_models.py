@@ -1,4 +1,4 @@
-"""Models with Lambdas and layers of one's own, for keras_zoo_test.py: python/linac_keras.py takes them apart, and what it saves
+"""Models with Lambdas and layers of one's own, for keras_zoo_test.py: linac.keras takes them apart, and what it saves
 computes the same. `refusals` are models that it must refuse, with what it has to say."""
 
 import pathlib
@@ -12,7 +12,7 @@ from keras import ops
 from lib import paths
 
 paths.add("python")
-import linac_keras  # noqa: E402
+import linac.keras  # noqa: E402
 
 
 def kinematics(t):
@@ -145,11 +145,11 @@ def saved(model):
     x = rng.normal(0, 1, (4, *model.inputs[0].shape[1:])).astype("float32")
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "model.keras"
-        linac_keras.save(model, path)
+        linac.keras.save(model, path)
         loaded = keras.models.load_model(path)
     expected, found = (np.asarray(one(x, training=False)) for one in (model, loaded))
-    assert loaded.output_names == model.output_names, f"linac_keras.save: outputs {loaded.output_names}"
-    assert np.abs(found - expected).max() <= 1e-6 * max(1, np.abs(expected).max()), "linac_keras.save: other numbers"
+    assert loaded.output_names == model.output_names, f"linac.keras.save: outputs {loaded.output_names}"
+    assert np.abs(found - expected).max() <= 1e-6 * max(1, np.abs(expected).max()), "linac.keras.save: other numbers"
     assert sum(w.shape.num_elements() for w in model.trainable_weights) == sum(w.shape.num_elements() for w in loaded.trainable_weights)
     return loaded
 
@@ -198,9 +198,9 @@ def refusals():
     problems = {}
     for name, (make, words) in REFUSED.items():
         try:
-            linac_keras.traced(make())
+            linac.keras.traced(make())
             problems[name] = "was not refused"
-        except linac_keras.TraceError as error:
+        except linac.keras.TraceError as error:
             problems[name] = "" if words in str(error) else str(error)
         except Exception as error:
             problems[name] = f"{type(error).__name__}: {error}"[:400]

@@ -27,7 +27,7 @@ def of_file(path: pathlib.Path) -> View:
     try:
         import keras
 
-        import linac_keras  # noqa: F401  makes its layer known to Keras
+        import linac.keras  # noqa: F401  makes its layer known to Keras
     except ImportError as error:
         raise refused("show", f"models are read by Keras, which cannot be imported ({error})", "pip install keras", 4) from error
     try:

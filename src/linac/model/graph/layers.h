@@ -31,7 +31,7 @@ struct Setting {
 inline constexpr int kOneOrMore = -1;
 inline constexpr int kOneAndStates = -2;  // a sequence, and perhaps the states that a recurrent layer begins with
 
-/// A weight that is a node by itself, of a layer that python/linac_keras.py has taken apart; Keras knows the class by
+/// A weight that is a node by itself, of a layer that python/linac/_keras has taken apart; Keras knows the class by
 /// that module.
 inline constexpr const char* kTracedWeight = "TracedWeight";
 

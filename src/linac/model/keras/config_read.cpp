@@ -305,7 +305,7 @@ KerasConfig read_keras_config(const std::string& text, const std::string& keras_
       refuse_config(
           fmt::format("a model of class '{}' is not supported (only Functional and Sequential); the file does not hold "
                       "its code: make it functional in Python, keras.Model(x, model(x)), and save that by "
-                      "linac_keras.save(model, 'model.keras') (docs/reference/keras.md)",
+                      "linac.keras.save(model, 'model.keras') (docs/reference/keras.md)",
                       class_name));
     const std::string version = description.value("keras_version", keras_version);
     if (version.starts_with("1."))

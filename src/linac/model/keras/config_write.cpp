@@ -16,7 +16,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char* kModule = "linac_keras";  // python/linac_keras.py
+constexpr const char* kModule = "linac_keras";  // the name that Keras finds it by: python/linac/_keras/weight.py
 
 /// The node that computes what a node stands for: a Part is an output of another.
 size_t maker(const graph::Graph& graph, int node) {

@@ -38,7 +38,7 @@ constexpr std::string_view kOneCell = "of recurrent layers those of one cell are
 // Keras's own classes.
 constexpr Advice kAdvice[] = {
     {"Lambda", "",
-     "it is Python code: write the function with keras.ops and save the model in Python by linac_keras.save(model, "
+     "it is Python code: write the function with keras.ops and save the model in Python by linac.keras.save(model, "
      "'model.keras') (docs/reference/keras.md)"},
     {"CategoryEncoding", "Embedding", kPrepare},
     {"IntegerLookup", "Embedding", kPrepare},
@@ -106,7 +106,7 @@ std::string advice_on_layer(const std::string& class_name) {
   }
   const auto near = nearest(class_name, keras_class_names());
   return fmt::format(
-      "{}save the model in Python by linac_keras.save(model, 'model.keras') (docs/reference/keras.md), or train it as "
+      "{}save the model in Python by linac.keras.save(model, 'model.keras') (docs/reference/keras.md), or train it as "
       "TorchScript "
       "(model.kind = torchscript) or from a plug-in (model.kind = custom)",
       near ? fmt::format("the nearest there is: {}; ", *near) : "the file does not hold its code; ");

@@ -151,7 +151,7 @@ void check_activation(const Node& node, const std::string& attribute, const std:
     const auto near = nearest(name, known);
     refuse(node,
            fmt::format("activation '{}' is not known{}; one of your own is Python code: make it a Lambda layer behind "
-                       "this one, of keras.ops, and save the model by linac_keras.save(model, 'model.keras') "
+                       "this one, of keras.ops, and save the model by linac.keras.save(model, 'model.keras') "
                        "(docs/reference/keras.md)",
                        name, near ? fmt::format("; did you mean {}?", *near) : ""));
   }

@@ -64,7 +64,7 @@ void infer_step_mask(Node& node, const std::vector<Shape>& inputs) {
   node.output = {inputs[0].begin(), inputs[0].end() - 1};
 }
 
-// A weight by itself, the same for all events: what python/linac_keras.py makes of a weight that a layer of one's own
+// A weight by itself, the same for all events: what python/linac/_keras makes of a weight that a layer of one's own
 // has. Its input only ties it to the model.
 void infer_traced_weight(Node& node, const std::vector<Shape>&) {
   const nlohmann::json shape = node.attributes.value("shape", nlohmann::json());
