@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from linac._service import Service, named
+from linac._service import Service, ServiceError, named
 
 if TYPE_CHECKING:
     import pandas
@@ -36,24 +36,41 @@ class ServiceStudy:
     def __repr__(self) -> str:
         return f"linac study {self.name!r} at {self._service.url}"
 
-    def state(self) -> dict[str, Any]:
-        """Its file, how many trials are in which state, and the best of them."""
-        return self._service.json("GET", self._path, patience_s=self._patience_s)
+    def _repr_html_(self) -> "str | None":
+        """What linac.show() makes of it; nothing, and so the text, where the service is away."""
+        from linac._views import study
+
+        try:
+            return study.of_service(self)._repr_html_()
+        except ServiceError:
+            return None
+
+    def state(self, patience_s: "float | None" = None) -> dict[str, Any]:
+        """Its file (`study`), how many trials are in which state, and `front`: those that no other one beats in all objectives."""
+        return self._service.json("GET", self._path, patience_s=self._patience_s if patience_s is None else patience_s)
 
     def best(self) -> Any:
-        return self.state().get("best")
+        """The best trial, None before there is one; of several objectives the list of `front`."""
+        state = self.state()
+        front = state["front"]
+        return front if len(state["objectives"]) > 1 else front[0] if front else None
 
     def history(self) -> "pandas.DataFrame":
         """A row for each trial, in the order in which they were asked for."""
         import pandas as pd
 
+        return pd.json_normalize(self.told())
+
+    def told(self, patience_s: "float | None" = None) -> "list[dict[str, Any]]":
+        """As history(): number (`trial`), `state`, `point`, `values`, `curve`, `reason`, times."""
         rows: "list[dict[str, Any]]" = []
         after: "int | None" = 0
         while after is not None:
-            page = self._service.json("GET", f"{self._path}/trials", None, {"after": after, "limit": _PAGE}, self._patience_s)
+            words = {"after": after, "limit": _PAGE}
+            page = self._service.json("GET", f"{self._path}/trials", None, words, self._patience_s if patience_s is None else patience_s)
             rows += page["trials"]
             after = page["after"]
-        return pd.json_normalize(rows)
+        return rows
 
     def ask(self) -> "dict[str, Any] | None":
         """{"trial", "point", ...} of the next one, for which it waits where others have all that are open; None when all are told."""

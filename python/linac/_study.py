@@ -44,6 +44,11 @@ class Study:
     def __repr__(self) -> str:
         return f"linac.Study({str(self.folder)!r}): {len(self.trials)} trials"
 
+    def _repr_html_(self) -> "str | None":
+        from linac._views import study
+
+        return study.of_folder(self.folder)._repr_html_()
+
     @property
     def trials(self) -> "list[FrozenTrial]":
         """In the order in which they were asked for."""

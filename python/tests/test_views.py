@@ -124,7 +124,27 @@ def test_study(tmp_path):
     subprocess.run([program, "study", "ask", "mine"], check=True)
     subprocess.run([program, "study", "report", "mine", "3", "1", "0.9"], check=True)
     text = shown(linac.show(tmp_path / "mine"))
+    assert shown(linac.Study("mine")) == text == shown(linac.show(linac.Study("mine")))
     assert "3 trials, the best 2" in text and "trial 1: 0.5" in text and "trial 3, stopped at 0.9" in text
+
+
+def test_study_of_a_service(service):
+    made = linac.Client(service.url, service.token).create_study(
+        "shown", {"search": {"x": {"low": 0, "high": 1}}, "objective": {"metric": "loss"}, "sampler": {"name": "random"}, "budget": {"trials": 4}}
+    )
+    assert "0 trials" in shown(made) and made.best() is None
+    for number, _, report in made.trials():
+        report(1, 0.75)
+        made.tell(number, float("nan") if number == 4 else number / 8)
+    text = shown(linac.show(made))
+    assert "4 trials, the best 1" in text and "trial 2: 0.25" in text and "infeasible" in text and made._repr_html_() == text
+    assert made.best()["trial"] == 1 and made.state()["front"] == [made.best()]
+    made.delete()
+    assert made._repr_html_() is None and "shown" in repr(made)
+    with pytest.raises(linac.ServiceError):
+        linac.show(made)
+    away = linac.Client("http://127.0.0.1:1", "none").study("mine")
+    assert away._repr_html_() is None  # at once, although its calls wait an hour for a service
 
 
 def test_study_of_many_trials_and_hostile_names():

@@ -7,6 +7,7 @@ from typing import Any
 
 from linac._axes import COLOURS, Axes, finite, picture, thinned
 from linac._program import call
+from linac._service_study import ServiceStudy
 from linac._views.page import View, panel, table, title
 
 _ROWS_MAX = 30
@@ -24,8 +25,14 @@ def of_folder(folder: pathlib.Path) -> View:
     return view(folder.name, trials, [] if best is None else best if isinstance(best, list) else [best])
 
 
+def of_service(study: ServiceStudy) -> View:
+    """Asked once: who looks does not wait until the service is back."""
+    front = study.state(patience_s=0)["front"]
+    return view(study.name, study.told(patience_s=0), front)
+
+
 def view(name: str, trials: "Sequence[Mapping[str, Any]]", best: "Sequence[Mapping[str, Any]]") -> View:
-    """trials: of `linac study show --json`, in the order in which they began; best: those that no other one beats in all objectives."""
+    """trials: of `linac study show --json` or of a service, in the order in which they began; best: those that no other one beats in all objectives."""
     leading = [trial["trial"] for trial in best]
     order = sorted(trials, key=lambda trial: (trial["trial"] not in leading, trial["trial"]))
     keys = list(dict.fromkeys(key for trial in trials for key in trial["point"]))
