@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet
 import pytest
+import uproot
 
 import linac
 
@@ -114,6 +115,57 @@ def test_other_formats(tmp_path):
     assert np.array_equal(batch["image"], image[batch["id"].astype(int)])
     batch = next(iter(linac.loader("a.arrow", ["x", "id"], 20)))
     assert np.array_equal(batch["x"], image[batch["id"].astype(int), 0, 0])
+
+
+@pytest.fixture(scope="module")
+def jets(tmp_path_factory):
+    """Events of each other format: a number, and two that make a list; in one list where the format has such."""
+    folder = tmp_path_factory.mktemp("jets")
+    pt, eta = np.random.default_rng(2).random((2, 90), dtype=np.float32)
+    with uproot.recreate(folder / "jets.root") as file:
+        file["events"] = {"id": np.arange(90, dtype=np.int32), "pt": pt, "eta": eta}
+    with h5py.File(folder / "jets.h5", "w") as file:
+        file["id"], file["jet"] = np.arange(90, dtype=np.float32), np.stack([pt, eta], axis=1)
+    for ending in ("tfrecord", "tfrecord.gz"):
+        subprocess.run([linac.program(), "data", "convert", folder / "jets.h5", folder / f"jets.{ending}"], check=True, stdout=subprocess.DEVNULL)
+    return folder, np.stack([pt, eta], axis=1)
+
+
+@pytest.mark.parametrize(("ending", "columns"), [("root", {"jet": ["pt", "eta"], "id": None}), ("tfrecord", {"jet": 2, "id": ()}), ("tfrecord.gz", {"jet": 2, "id": ()})])
+def test_root_and_tfrecord(jets, ending, columns):
+    folder, expected = jets
+    for shuffle in (True, False):
+        seen = []
+        for batch in linac.loader(folder / f"jets.{ending}", columns, 30, shuffle=shuffle):
+            assert np.array_equal(batch["jet"], expected[batch["id"].astype(int)])
+            seen += list(batch["id"])
+        assert sorted(seen) == list(range(90)) and (seen == list(range(90))) is not shuffle
+    with pytest.raises(linac.LinacError, match="phi"):
+        next(iter(linac.loader(folder / f"jets.{ending}", ["phi"], 30)))
+
+
+def test_a_store(jets, monkeypatch, tmp_path):
+    """s3://: the batches of the same file here, its bytes fetched once; a key that is wrong."""
+    from lib.servers.versitygw import Versitygw
+
+    if not Versitygw.available():
+        pytest.skip("no versitygw")
+    folder, expected = jets
+    monkeypatch.setenv("LINAC_CACHE", str(tmp_path / "cache"))
+    with Versitygw() as store:
+        for name, value in store.environment.items():
+            monkeypatch.setenv(name, value)
+        columns = {"root": {"jet": ["pt", "eta"], "id": None}, "tfrecord": {"jet": 2, "id": ()}}
+        for ending, named in columns.items():
+            store.put(f"jets/jets.{ending}", (folder / f"jets.{ending}").read_bytes())
+            there, here = (ids(linac.loader(where, named, 30, seed=5)) for where in (f"s3://{store.BUCKET}/jets/*.{ending}", folder / f"jets.{ending}"))
+            assert np.array_equal(there, here)
+        with pytest.raises(linac.LinacError, match="s3://test/jets/none.root"):
+            next(iter(linac.loader("s3://test/jets/none.root", "id", 30)))
+        monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "another")
+        with pytest.raises(linac.LinacError, match="s3://") as refused:
+            next(iter(linac.loader("s3://test/jets/jets.root", {"pt": ()}, 30)))
+        assert store.secret not in str(refused.value)
 
 
 def test_page(tmp_path):

@@ -67,6 +67,32 @@ def test_site(events, sites, capsys):
         again.resume(epochs=3)
 
 
+def test_events_at_a_store(events, monkeypatch):
+    """upload="s3://...": read from there by the place elsewhere, written once, and no key in what is left."""
+    from lib.servers.versitygw import Versitygw
+
+    if not Versitygw.available():
+        pytest.skip("no versitygw")
+    here = linac.fit(*events, **WORDS)
+    with Versitygw() as store:
+        for name, value in store.environment.items():
+            monkeypatch.setenv(name, value)
+        run = linac.fit(*events, on="here", upload="s3://test/fits", **WORDS)
+        assert run.wait().status == "succeeded" and same(run, here.wait())
+        brought, = (store.folder / "data/test/fits").iterdir()
+        before = brought.stat().st_mtime_ns
+        again = linac.fit(*events, on="here", upload="s3://test/fits/", **WORDS)
+        assert again.wait().status == "succeeded" and [one.stat().st_mtime_ns for one in brought.parent.iterdir()] == [before]
+        texts = [path.read_text(errors="replace") for path in run.folder.rglob("*") if path.suffix in (".json", ".yaml", ".jsonl", ".log")]
+        assert any(f"s3://test/fits/{brought.name}" in text for text in texts) and not any(store.secret in text for text in texts)
+        with pytest.raises(linac.LinacError, match="upload="):
+            linac.fit(*events, on="here", upload="s3://nobodys/fits", **WORDS)
+        monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "another")
+        with pytest.raises(linac.LinacError, match="cannot be written") as refused:
+            linac.fit(*events, on="here", upload="s3://test/fits", **WORDS)
+        assert store.secret not in str(refused.value)
+
+
 def test_service(events, service, monkeypatch):
     monkeypatch.setenv("LINAC_TOKEN", service.token)
     here = linac.fit(*events, **WORDS)

@@ -17,6 +17,7 @@ import tempfile
 from lib import skips
 from lib.checks import check
 from lib.runs import ROOT, environment, output
+from lib.servers.versitygw import Versitygw
 
 PYTHON_TESTS = ROOT / "python/tests"
 TORCH = ROOT / "build/bench-peers"
@@ -65,6 +66,8 @@ def tests_of_the_package(folder: pathlib.Path, long: bool) -> None:
     for package, what in other_peers:
         if subprocess.run([str(there.python), "-c", f"import {package}"], env=variables, cwd=folder, stderr=subprocess.DEVNULL).returncode != 0:
             skips.skipped(what, f"{package} is not installed", f"bench/peers/setup.sh build/bench-peers {package}")
+    if long and not Versitygw.available():
+        skips.skipped("events at a store", "versitygw is not installed", "tests/servers/get.sh versitygw")
     check(done.returncode == 0, "the tests of the package pass")
     there.removed()
     if long:
