@@ -6,7 +6,9 @@ are lost and join, and after a resume; whole averages after each step are the ex
 """
 
 import math
+import os
 import pathlib
+import signal
 import struct
 import tempfile
 
@@ -77,6 +79,22 @@ def resumed(folder: pathlib.Path, calm: pathlib.Path) -> None:
     same_end(calm, out, "stopped behind a round, resumed by another number of workers")
 
 
+def broken_off(folder: pathlib.Path) -> None:
+    """A signal does not wait for the end of a long round."""
+    long = JOB | {"train.epochs": 4, "train.sync.every": 1000, "train.batch": 1}
+    whole = trained(folder, "whole", long, "--workers", "1")
+    out = folder / "stopped"
+    process = runs.start(out, long, "--workers", "2")
+    runs.wait_for_steps(out, process, 1)
+    os.killpg(process.pid, signal.SIGTERM)
+    check(process.wait(timeout=120) == 75, "SIGTERM: exit status 75")
+    done = runs.steps_so_far(out)
+    steps = runs.steps_so_far(whole)
+    check(0 < done < steps and done % (steps // 4) == 0, f"at the begin of a round, behind step {done} of {steps}")
+    runs.run(out, long, "--workers", "1", "--resume")
+    same_end(whole, out, "stopped in the midst of a round and resumed")
+
+
 def refused(folder: pathlib.Path) -> None:
     for setting, words in {
             "train.sync.groups=3": "train.replicas = 8 do not divide into train.sync.groups = 3",
@@ -103,6 +121,7 @@ def main() -> None:
         calm = trained(folder, "calm", JOB | {"train.epochs": 4}, "--workers", "1")
         killed(folder, calm, JOB, "killed")
         resumed(folder, calm)
+        broken_off(folder)
         refused(folder)
 
 

@@ -2,7 +2,7 @@
 """Random faults for as long as you like, run after run, several a second and several at a time, on four hosts that are network namespaces:
 what faults.py has. Every other run has hosts that share no folder. Each run must end with the record and the bytes of an undisturbed one.
 
-  soak.py --minutes 60 [--seed N] [--keep FOLDER] [--simulate BUILD]       root, for namespaces; writes build/bench/DATE-soak.json
+  soak.py --minutes 60 [--seed N] [--keep FOLDER] [--local] [--simulate BUILD]       root, for namespaces; writes build/bench/DATE-soak.json
 
 A run is 1125 steps of the classifier. Where too few workers are left, as may happen, all end, and the run is resumed on all hosts; that is
 counted, and so are the steps that were done again for it. --simulate: after the runs a minute of the schedules of comm_test; their faults and
@@ -32,6 +32,7 @@ from lib.checks import check
 # Steps that cost little, so that there are many between the faults.
 SETTINGS = {**elastic.AT_FULL_SIZE, "train.batch": 2, "train.epochs": 25}
 HASTY = {**SETTINGS, "distribution.stall_timeout_s": 5, "distribution.on_sigterm": "leave"}
+APART = {"train.sync.mode": "local", "train.sync.groups": 4, "train.sync.every": 6, "train.sync.moments": "average"}
 STILL_S = 40  # without a step; then no more faults come until there is one
 HUNG_S = 240
 SIMULATE_S = 60
@@ -143,8 +144,12 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=time.time_ns() % 1_000_000)
     parser.add_argument("--rate", type=float, default=FAULTS_PER_S, help="faults a second while a run goes on")
     parser.add_argument("--keep", type=pathlib.Path, default=pathlib.Path(tempfile.gettempdir()) / "linac-soak-failed", help="folder for what failed")
+    parser.add_argument("--local", action="store_true", help="the replicas train apart, in groups")
     parser.add_argument("--simulate", type=pathlib.Path, help="a build with comm_test")
     options = parser.parse_args()
+    if options.local:
+        for settings in (SETTINGS, HASTY):
+            settings.update(APART)
     able, why = hosts.available()
     if not able:
         sys.exit(why)

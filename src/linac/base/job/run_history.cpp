@@ -78,6 +78,8 @@ class Reader {
       if (epoch->input_s) record_.inputs.push_back({*epoch->input_s, epoch->opened_s.value_or(0)});
     } else if (std::holds_alternative<RollbackLine>(line)) {
       ++record_.rollbacks;
+    } else if (const auto* round = std::get_if<RoundLine>(&line)) {
+      add(*round);
     } else if (const auto* gap = std::get_if<GapLine>(&line)) {
       last_ = std::max(last_, gap->last);
     }
@@ -94,6 +96,16 @@ class Reader {
     }
     start.last_step = std::max(start.last_step, global_step_of(line));
     return true;
+  }
+
+  void add(const RoundLine& line) {
+    RunRounds& rounds = record_.rounds;
+    if (rounds.rounds++ == 0) rounds.first_drift = line.drift;
+    rounds.last_drift = line.drift;
+    rounds.steps += line.steps;
+    rounds.bytes += line.bytes;
+    rounds.wait_s += line.wait_s;
+    rounds.exchange_s += line.exchange_s;
   }
 
   void finish() {

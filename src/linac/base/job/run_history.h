@@ -71,6 +71,13 @@ struct EpochInput {
   double opened_s = 0;  // before its first step
 };
 
+/// What the rounds of groups that train apart took and came to (RoundLine), of the worker that wrote the record.
+struct RunRounds {
+  int64_t rounds = 0, steps = 0, bytes = 0;
+  double wait_s = 0, exchange_s = 0;
+  double first_drift = 0, last_drift = 0;
+};
+
 struct RunRecord {
   std::filesystem::path folder;
   std::string name, status, error;                         // as in run.json
@@ -82,6 +89,7 @@ struct RunRecord {
   int64_t steps = 0, steps_twice = 0, steps_missing = 0;  // lines of steps
   std::vector<GapLine> gaps;                              // those that are missing
   int64_t epochs = 0, rollbacks = 0;
+  RunRounds rounds;
   bool traced = false;             // there is a trace
   std::vector<EpochInput> inputs;  // of the epochs of which it is known
   Planned planned;                 // in its job.yaml

@@ -26,6 +26,7 @@ struct Sync {
   int64_t every = 100;
   int64_t begin = 0;
   std::string moments = "keep", exchange = "fp32";
+  bool copies = true;
   OuterOptimizer outer;
 
   bool is_local() const { return mode == "local"; }
@@ -43,6 +44,9 @@ struct Sync {
       "reset");
     v("exchange", exchange,
       "local: of what travels between groups: fp32, bf16, or int8, whose error is carried to the next round");
+    v("copies", copies,
+      "local: whether another group's workers have a copy of what a group keeps (moments, the error of int8), so that "
+      "workers that are lost change nothing; it travels in each round");
     v("outer", outer, "");
   }
 };

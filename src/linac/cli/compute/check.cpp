@@ -15,6 +15,7 @@
 #include "linac/model/models/torch_threads.h"
 #include "linac/train/comm/group.h"
 #include "linac/train/train/input/input.h"
+#include "linac/train/train/local/round.h"
 #include "linac/train/train/loops/loop.h"
 #include "linac/train/train/record/measures.h"
 
@@ -113,6 +114,7 @@ void run_check(const CheckOptions& options) {
   models::use_threads(job.train.threads);
   job::Job lone = job;
   lone.train.replicas = lone.workers = 1;
+  lone.train.sync = {};
   lone.train.discriminator_first = 0;  // the step to try is that of both networks
   const auto group = comm::make_lone_group();
   train::PhaseClock clock;
@@ -128,7 +130,9 @@ void run_check(const CheckOptions& options) {
   if (!options.json) {
     fmt::print("data\n");
     for (const std::string& line : data) fmt::print("  {}\n", line);
-    fmt::print("  {}\n\none step of one replica\n", epoch);
+    fmt::print("  {}\n", epoch);
+    if (job.train.sync.is_local()) fmt::print("  {}\n", train::rounds_in_words(job, loop.steps->initial_state()));
+    fmt::print("\none step of one replica\n");
   }
   DataLinks links = measure_links(job, *loop.data);
   const Tried tried = one_step(loop, job.train.optimizer.lr, clock);

@@ -25,6 +25,7 @@ void print_job_data(const std::string& job_file, bool as_json) {
   const trained::CompiledJob whole = whole_job(job_file, {});
   job::Job lone = whole.job;
   lone.train.replicas = lone.workers = 1;
+  lone.train.sync = {};
   const auto group = comm::make_lone_group();
   train::PhaseClock clock;
   const auto loop = train::make_loop(lone, *group, 1, clock, whole.file.get());

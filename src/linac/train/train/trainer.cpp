@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <csignal>
 #include <limits>
 
 #include "linac/base/base/error.h"
@@ -238,7 +237,7 @@ class Trainer {
     clock_.steps().begin(PhaseClock::now().wall, clock_[TimePhase::kInput].wall);
     remember_networks();
     const double begun = clock_[TimePhase::kCompute].wall;
-    wish_ = wish_of(stop_signal());
+    wish_ = wish_of_signal(job_, stop_signal());
     if (wish_ == StepWish::kNone && record_->due_by_time()) wish_ = StepWish::kSave;
     if (budget_ && wish_ != StepWish::kStop && !is_last(steps) &&
         budget_->ends_with(state_.global_step + steps, group_.size()))
@@ -247,6 +246,12 @@ class Trainer {
     if (result.health != Health::kGood) {
       collapse(result);
       return false;
+    }
+    take_wishes(result);
+    if (result.broken_off) {
+      wish_ = result.own_wish;
+      done_at_once_ = 0;
+      return true;
     }
     if (!loop_.steps->changes_at_once()) arrive(behind);
     clock_.steps().end(PhaseClock::now().wall, clock_[TimePhase::kInput].wall, steps);
@@ -261,6 +266,11 @@ class Trainer {
     }
     if (result.round) record_->round(*result.round);
     give_account(clock_[TimePhase::kCompute].wall - begun);
+    done_at_once_ = steps;
+    return true;
+  }
+
+  void take_wishes(const StepResult& result) {
     // Who leaves must leave enough others behind; else all stop.
     stop_requested_ =
         result.stop_requested || (result.leaving > 0 && group_.size() - result.leaving < job_.distribution.workers_min);
@@ -268,8 +278,6 @@ class Trainer {
     next_view_wanted_ = result.next_view_wanted;
     save_wanted_ = result.save_wanted;
     enough_ = result.enough;
-    done_at_once_ = steps;
-    return true;
   }
 
   bool is_last(int64_t steps) const {
@@ -278,11 +286,6 @@ class Trainer {
 
   Error over_budget() const {
     return budget_error(budget_ ? budget_->used_up() : "", state_.global_step, options_.name);
-  }
-
-  StepWish wish_of(int signal) const {
-    if (signal == 0) return StepWish::kNone;
-    return signal == SIGTERM && job_.distribution.on_sigterm == "leave" ? StepWish::kLeave : StepWish::kStop;
   }
 
   void give_account(double computed_s) {

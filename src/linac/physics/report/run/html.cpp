@@ -227,6 +227,16 @@ std::vector<std::pair<std::string, std::string>> figures(const RunReport& report
   if (record.starts.size() > 1)
     list.emplace_back("steps done again after restarts", fmt::format("{}", report.steps_redone));
   if (record.rollbacks > 0) list.emplace_back("rollbacks", fmt::format("{}", record.rollbacks));
+  if (const job::RunRounds& rounds = record.rounds; rounds.rounds > 0) {
+    list.emplace_back("rounds of groups that train apart",
+                      fmt::format("{}, of {:.3g} steps", rounds.rounds,
+                                  static_cast<double>(rounds.steps) / static_cast<double>(rounds.rounds)));
+    list.emplace_back("drift between groups, first and last round",
+                      fmt::format("{:.2f}, {:.2f}", rounds.first_drift, rounds.last_drift));
+    list.emplace_back("waiting for the last group, and coming together",
+                      fmt::format("{:.3g} s, {:.3g} s", rounds.wait_s, rounds.exchange_s));
+    list.emplace_back("sent to other groups", bytes_text(static_cast<double>(rounds.bytes)));
+  }
   list.emplace_back("sent, a step and worker", bytes_text(report.sent_per_step));
   list.emplace_back("hidden communication", percent(report.hidden_fraction));
   const job::RunEnergy& energy = report.energy;

@@ -123,7 +123,7 @@ void IslandStates::find(const TrainState& state) {
 }
 
 void IslandStates::offer(const TrainState& behind, std::map<int, IslandState> states) {
-  if (keeps()) {
+  if (keeps() && job_.train.sync.copies) {
     std::vector<float> own;
     for (const int island : islands_.led())
       for_each_buffer(island, behind, states.at(island), [&](const std::string&, std::span<float> values) {

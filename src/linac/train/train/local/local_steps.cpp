@@ -1,9 +1,10 @@
 #include "linac/train/train/local/local_steps.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
-#include "linac/base/base/error.h"
+#include "linac/base/base/signals.h"
 
 namespace linac::train {
 
@@ -83,7 +84,7 @@ void LocalSteps::go_on(int island, const TrainState& begin, int64_t steps) {
   else
     inner_->seek(round.state);
   at_ = island;
-  for (int64_t i = 0; i < left; ++i) {
+  for (int64_t i = 0; i < left && stop_signal() == 0; ++i) {
     half_done_ = true;
     StepResult result = inner_->step(round.state, rate_(round.state), StepWish::kNone, [] {});
     half_done_ = false;
@@ -108,11 +109,16 @@ StepResult LocalSteps::step(TrainState& state, double learning_rate, StepWish wi
   }
   const PhaseClock::Scope time(clock_, TimePhase::kCommunication);
   const double done_s = PhaseClock::now().wall;
-  StepResult result = agree_on_round(group_, rounds_, wish);
+  if (stop_signal() != 0) wish = wish_of_signal(job_, stop_signal());
+  StepResult result = agree_on_round(group_, rounds_, steps, wish);
   const double agreed_s = PhaseClock::now().wall;
   if (result.health != Health::kGood) {
     rounds_.clear();
     at_.reset();
+    return result;
+  }
+  if (result.broken_off) {  // what is done of the round stays done for who goes on
+    result.own_wish = wish;
     return result;
   }
   const int64_t sent_before = islands_->bytes_to_others();
@@ -129,6 +135,20 @@ StepResult LocalSteps::step(TrainState& state, double learning_rate, StepWish wi
   result.each = std::move(end.losses);
   result.round = end.told;
   return result;
+}
+
+std::vector<UpdateOutline> LocalSteps::updates(const TrainState& state, int replicas) const {
+  std::vector<UpdateOutline> updates = inner_->updates(state, replicas);
+  std::set<size_t> networks;
+  for (UpdateOutline& update : updates) {
+    const bool is_first = networks.insert(update.network).second;
+    const auto bytes = static_cast<double>(bytes_of_round(job_, state.networks[update.network]));
+    update.parts = {{.begin = state.networks[update.network].parameters.trainable.size(),
+                     .bytes = is_first ? bytes / static_cast<double>(job_.train.sync.every) : 0}};
+    update.leaves_early = false;
+    update.beside = 0;
+  }
+  return updates;
 }
 
 TestResult LocalSteps::test(const TrainState& state, Figures figures) {

@@ -40,9 +40,8 @@ class LocalSteps : public LoopSteps {
   int64_t steps_at_once(const TrainState& state) const override;
   void complete(TrainState& state) override { states_.complete(state); }
   StepResult step(TrainState& state, double learning_rate, StepWish wish, const Arrive& arrive) override;
-  std::vector<UpdateOutline> updates(const TrainState& state, int replicas) const override {
-    return inner_->updates(state, replicas);
-  }
+  /// Between workers: a step's part of what travels in a round.
+  std::vector<UpdateOutline> updates(const TrainState& state, int replicas) const override;
   TestResult test(const TrainState& state, Figures figures) override;
 
  private:

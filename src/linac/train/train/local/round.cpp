@@ -9,6 +9,7 @@
 
 #include "linac/base/base/aligned.h"
 #include "linac/base/base/error.h"
+#include "linac/base/base/plural.h"
 #include "linac/model/graph/constraints.h"
 #include "linac/train/train/agreement.h"
 #include "linac/train/train/local/int8_way.h"
@@ -124,8 +125,32 @@ int64_t rounds_of(const TrainState& state) {
   return found == state.exchange.shared.end() ? 0 : static_cast<int64_t>(found->second.at(0));
 }
 
-StepResult agree_on_round(comm::Group& group, const std::map<int, IslandRound>& own, StepWish wish) {
-  nlohmann::json mine{{"wish", static_cast<int>(wish)}, {"next_view", group.wants_next_view()}, {"broken", nullptr}};
+size_t bytes_of_round(const job::Job& job, const Network& network) {
+  const job::Sync& sync = job.train.sync;
+  const size_t floats = network.parameters.trainable.size(), slots = network.optimizer.slots().size() * floats;
+  size_t bytes = sync.exchange == "int8" ? int8_bytes(floats) : floats * (sync.exchange == "bf16" ? 2 : sizeof(float));
+  if (averages(job)) bytes += slots * sizeof(float);
+  if (sync.copies && sync.moments == "keep") bytes += slots * sizeof(float);
+  if (sync.copies && in_bytes(job)) bytes += floats * sizeof(float);
+  return bytes;
+}
+
+std::string rounds_in_words(const job::Job& job, const TrainState& state) {
+  const job::Sync& sync = job.train.sync;
+  size_t bytes = 0;
+  for (const Network& network : state.networks) bytes += bytes_of_round(job, network);
+  return fmt::format("{} of {} come together every {}, with {:.3g} MB each", plural(sync.groups, "group"),
+                     plural(job.train.replicas / sync.groups, "replica"), plural(sync.every, "step"),
+                     static_cast<double>(bytes) / 1e6);
+}
+
+StepResult agree_on_round(comm::Group& group, const std::map<int, IslandRound>& own, int64_t steps, StepWish wish) {
+  nlohmann::json mine{{"wish", static_cast<int>(wish)},
+                      {"next_view", group.wants_next_view()},
+                      {"broken", nullptr},
+                      {"whole", std::ranges::all_of(own, [&](const auto& one) {
+                         return static_cast<int64_t>(one.second.losses.size()) == steps;
+                       })}};
   for (const auto& [island, round] : own) {
     if (round.broken.health == Health::kGood || !mine["broken"].is_null()) continue;
     mine["broken"] = {{"empty", round.broken.health == Health::kEmpty},
@@ -147,6 +172,7 @@ StepResult agree_on_round(comm::Group& group, const std::map<int, IslandRound>& 
     result.save_wanted |= wished == StepWish::kSave;
     result.enough |= wished == StepWish::kEnough;
     result.next_view_wanted |= one.at("next_view").get<bool>();
+    result.broken_off |= !one.at("whole").get<bool>();
     const nlohmann::json& broken = one.at("broken");
     if (broken.is_null() || result.health != Health::kGood) continue;
     result.health = broken.at("empty").get<bool>() ? Health::kEmpty : Health::kNotFinite;

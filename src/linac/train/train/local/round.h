@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <string>
 #include <vector>
 
 #include "linac/base/job/job.h"
@@ -26,9 +27,15 @@ struct IslandRound {
 /// How many rounds lie behind a state.
 int64_t rounds_of(const TrainState& state);
 
+/// What an island tells of a network in a round, as the job says; copies for other workers included.
+size_t bytes_of_round(const job::Job& job, const Network& network);
+
+/// "4 groups of 2 replicas come together every 100 steps, with 12.3 MB each". For people.
+std::string rounds_in_words(const job::Job& job, const TrainState& state);
+
 /// Collective, before anything else of a round's end: how the islands fared and what the workers wish, as all see it.
-/// `own`: how those of this worker did.
-StepResult agree_on_round(comm::Group& group, const std::map<int, IslandRound>& own, StepWish wish);
+/// `own`: how those of this worker did in `steps` steps; a signal may have broken them off.
+StepResult agree_on_round(comm::Group& group, const std::map<int, IslandRound>& own, int64_t steps, StepWish wish);
 
 /// What a round comes to.
 struct RoundEnd {

@@ -3,12 +3,14 @@
 // epochs, checkpoints, rollbacks and stop signals; nothing here knows of them. Member functions are for one thread;
 // those marked collective are called by all workers in the same order.
 
+#include <csignal>
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "linac/base/job/job.h"
 #include "linac/base/job/run_record.h"
 #include "linac/model/graph/graph.h"
 #include "linac/train/train/record/measures.h"
@@ -22,6 +24,11 @@ enum class Health { kGood, kNotFinite, kEmpty };
 /// What this worker asks beside a step: a checkpoint of all that keep the record, by the clock; or what a signal asked
 /// of it: to leave the others, or that all stop; or that all stop, as the run's budget is used up.
 enum class StepWish { kNone, kSave, kLeave, kStop, kEnough };
+/// What a signal (0: none) asks of a worker of this job.
+inline StepWish wish_of_signal(const job::Job& job, int signal) {
+  if (signal == 0) return StepWish::kNone;
+  return signal == SIGTERM && job.distribution.on_sigterm == "leave" ? StepWish::kLeave : StepWish::kStop;
+}
 
 /// Of a step, or of a round of steps (local/local_steps.h).
 struct StepResult {
@@ -34,6 +41,8 @@ struct StepResult {
   Measures losses;                      // of a step
   std::vector<Measures> each;           // of a round: the losses of its steps
   std::optional<job::RoundLine> round;  // of a round
+  bool broken_off = false;              // of a round: a signal came, and the state is that of its begin
+  StepWish own_wish = StepWish::kNone;  // likewise: this worker's by then
   bool stop_requested = false;          // some worker wishes that all stop
   int leaving = 0;                      // workers that wish to leave
   bool save_wanted = false;             // after this step: a checkpoint is due by the clock
