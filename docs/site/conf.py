@@ -29,19 +29,33 @@ suppress_warnings = ["misc.highlighting_failure"]  # pieces of files
 
 
 def fields(app, what, name, thing, options, lines):
-    """Docstrings are plain text for an editor: of a function `x: ...` begins the words on an argument, and what is in backticks is code."""
+    """Docstrings are plain text for an editor: of a function `x: ...` and `x, y: ...` begin the words on arguments, what is in backticks is code, and so
+    are indented lines behind an empty one."""
     try:
         arguments = set(inspect.signature(thing).parameters) if callable(thing) else set()
     except (TypeError, ValueError):
         arguments = set()
-    made = []
-    for line in lines:
-        line = re.sub(r"(?<!`)`([^`]+)`(?!`)", r"``\1``", line).replace("*", "\\*")
-        begun = re.match(r"([a-z_]\w*): (.*)$", line)
-        if begun and begun[1] in arguments:
+    made, of_argument, of_code = [], False, False
+    for text in lines:
+        line = re.sub(r"(?<!`)`([^`]+)`(?!`)", r"``\1``", text).replace("*", "\\*")
+        begun = re.match(r"([a-z_]\w*(?:, [a-z_]\w*)*): (.*)$", line)
+        indented, behind = text.startswith("    "), bool(made) and not made[-1].strip()
+        if of_code and (indented or not text.strip()):
+            line = text
+        elif indented and behind and not of_argument:
+            made += ["::", ""]
+            line, of_code = text, True
+        elif begun and arguments.issuperset(begun[1].split(", ")):
             if made and made[-1].strip() and not made[-1].startswith((":", " ")):
                 made.append("")
-            line = f":param {begun[1]}: {begun[2]}"
+            # A blank in the name would make its first word a type.
+            line, of_argument, of_code = f":param {begun[1].replace(' ', '')}: {begun[2]}", True, False
+        elif not text.strip():
+            of_argument = False
+        elif of_argument and not indented:
+            line = "    " + line
+        else:
+            of_code = False
         made.append(line)
     lines[:] = made
 

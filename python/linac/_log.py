@@ -38,10 +38,10 @@ class Log:
     Without `with` and without end() it ends with the process: failed by an exception or by sys.exit() of another status than 0, which the tag
     linac.exit_status says, else succeeded. `raise SystemExit(3)` is not heard: that wants the `with`.
 
-    with linac.log("my-run", experiment="calo", parameters={"lr": 1e-3}) as log:
-        for step, batch in enumerate(batches):
-            log(step, loss=train(batch))
-        log.file("model.pt", "models/model.pt")
+        with linac.log("my-run", experiment="calo", parameters={"lr": 1e-3}) as log:
+            for step, batch in enumerate(batches):
+                log(step, loss=train(batch))
+            log.file("model.pt", "models/model.pt")
     """
 
     def __init__(

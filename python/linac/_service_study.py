@@ -95,8 +95,8 @@ class ServiceStudy:
     def trials(self) -> "Iterator[tuple[int, dict[str, Any], Report]]":
         """Until all are told: (number, point, report); `report(step, value)` says whether to stop.
 
-        for number, point, report in study.trials():
-            study.tell(number, loss_of(point))
+            for number, point, report in study.trials():
+                study.tell(number, loss_of(point))
         """
         while (asked := self.ask()) is not None:
             trial = int(asked["trial"])

@@ -195,8 +195,8 @@ def _table(rows: "list[dict[str, Any]]") -> "pandas.DataFrame":
 class AsyncClient:
     """Client's calls to be awaited: `await client.runs()`. Each is the call of Client on a thread of its own, so what it takes and returns stands there.
 
-    async for number, point, report in client.study("mine").trials():
-        await study.tell(number, loss_of(point))
+        async for number, point, report in client.study("mine").trials():
+            await study.tell(number, loss_of(point))
     """
 
     def __init__(self, server: "str | None" = None, token: "str | None" = None, timeout_s: float = 60.0) -> None:
