@@ -20,6 +20,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 
 import network
 from lib import hosts, runs
@@ -78,7 +79,7 @@ def uneven_ways() -> dict[str, dict]:
 
 def train(out: pathlib.Path, job: str, settings: dict, places: list, shaped: bool, net: hosts.Network) -> dict:
     """`places`: the host of each rank. The run's epochs: seconds since its first step, test loss, steps; and bytes over the slow links."""
-    key = secrets.token_hex(16)
+    key = secrets.token_hex(32)
     before = net.relay_counts()["bytes"] if shaped else 0
     workers = []
     for rank, host in enumerate(places):
@@ -86,9 +87,10 @@ def train(out: pathlib.Path, job: str, settings: dict, places: list, shaped: boo
         variables = runs.placed(rank, len(places), PORT, places[0].address, local) | {"LINAC_RUN_KEY": key, "LINAC_CACHE": f"{out}-cache-{rank}"}
         with open(f"{out}-{rank}.log", "w") as log:
             workers.append(host.popen(runs.arguments(out, {"job": job} | settings), cwd=runs.ROOT, stdout=log, stderr=log, env=runs.environment(**variables)))
-    statuses = [one.wait(timeout=3600) for one in workers]
-    if any(statuses):
-        sys.exit(f"{out.name}: exit status {statuses}; {out}-0.log")
+    while any(one.poll() is None for one in workers) and not any(one.poll() for one in workers):
+        time.sleep(0.2)
+    if statuses := [one.poll() for one in workers if one.poll() != 0]:
+        sys.exit(f"{out.name}: exit status {statuses}\n{pathlib.Path(f'{out}-0.log').read_text()[-2000:]}")
     seconds, epochs = 0.0, []
     for line in runs.lines(out):
         if line["kind"] == "epoch":

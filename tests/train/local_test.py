@@ -79,6 +79,16 @@ def resumed(folder: pathlib.Path, calm: pathlib.Path) -> None:
     same_end(calm, out, "stopped behind a round, resumed by another number of workers")
 
 
+def branched(folder: pathlib.Path, one: pathlib.Path) -> None:
+    """Another rule goes on from a checkpoint, as a run of its own."""
+    for name, settings in {"two groups": {"train.sync.groups": 2}, "all again": {"train.sync.mode": "exact"}}.items():
+        out = folder / name
+        text = runs.run(out, JOB | settings | {"train.epochs": 3}, "--branch", str(one), "--workers", "2")
+        steps = [line["global_step"] for line in runs.lines(out) if line["kind"] == "step"]
+        check(steps and steps[-1] == 27 and ("begins anew" in text) == (name == "two groups"), f"{name}: a branch goes on from step 18, to {steps[-1]}")
+        check(bool(rounds(out)) == (name == "two groups"), f"{name}: {len(rounds(out))} rounds")
+
+
 def broken_off(folder: pathlib.Path) -> None:
     """A signal does not wait for the end of a long round."""
     long = JOB | {"train.epochs": 4, "train.sync.every": 1000, "train.batch": 1}
@@ -121,6 +131,7 @@ def main() -> None:
         calm = trained(folder, "calm", JOB | {"train.epochs": 4}, "--workers", "1")
         killed(folder, calm, JOB, "killed")
         resumed(folder, calm)
+        branched(folder, one)
         broken_off(folder)
         refused(folder)
 

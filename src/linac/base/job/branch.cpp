@@ -17,7 +17,7 @@ namespace {
 // A key, or with a dot at its end all below it.
 constexpr std::string_view kMayChange[] = {
     "train.optimizer.", "train.fit.loss_weights", "train.fit.class_weight", "train.fit.label_smoothing",
-    "train.flip",       "model.loss_weights.",    "model.dropout"};
+    "train.flip",       "model.loss_weights.",    "model.dropout",          "train.sync."};
 // It says what a checkpoint's values are, and the start of its sums.
 constexpr std::string_view kOptimizerStays[] = {"train.optimizer.name", "train.optimizer.initial_accumulator_value"};
 
@@ -77,7 +77,8 @@ void need_branch(const Job& then, const Job& now, const std::string& where, cons
     const auto text = [&key = key](const auto& all) { return all.contains(key) ? all.at(key) : std::string(); };
     if (text(old_values) == text(values) || may_change_in_branch(key)) continue;
     refuse(key, text(old_values), text(values),
-           "a run that goes on from a checkpoint may change rates and other numbers of its optimizer, weights of "
+           "a run that goes on from a checkpoint may change rates and other numbers of its optimizer, train.sync, "
+           "weights of "
            "losses, label smoothing, flip and dropout alone");
   }
   const auto slots = [](const Job& job) {

@@ -22,9 +22,9 @@ std::string refusal(const std::vector<std::string>& now, const std::vector<std::
 }
 
 TEST(Branch, RatesWeightsAndWhatIsFreeMayChange) {
-  for (const char* word :
-       {"train.optimizer.lr=0.5", "train.optimizer.momentum=0.1", "train.fit.label_smoothing=0.1", "name=other",
-        "workers=2", "train.epochs=50", "train.max_steps=7", "checkpoint.keep=9", "distribution.stall_timeout_s=20"})
+  for (const char* word : {"train.optimizer.lr=0.5", "train.optimizer.momentum=0.1", "train.sync.mode=local",
+                           "train.fit.label_smoothing=0.1", "name=other", "workers=2", "train.epochs=50",
+                           "train.max_steps=7", "checkpoint.keep=9", "distribution.stall_timeout_s=20"})
     EXPECT_NO_THROW(need_branch(job(), job({word}), "[branch]", "")) << word;
 }
 

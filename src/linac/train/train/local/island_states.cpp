@@ -18,24 +18,28 @@ constexpr const char* kPrefix = "group/";
 // Whole numbers beyond those that a float holds.
 constexpr int64_t kDigit = int64_t{1} << 20;
 
+std::string prefix_of(int island) {
+  return fmt::format("{}{}/", kPrefix, island);
+}
+
+bool has(const TrainState& state, int island) {
+  const auto first = state.exchange.shared.lower_bound(prefix_of(island));
+  return first != state.exchange.shared.end() && first->first.starts_with(prefix_of(island));
+}
+
 // Each buffer of an island's state under the name that it has in a checkpoint; the counts of updates as two floats.
 template <class Visit>
 void for_each_buffer(int island, const TrainState& shape, IslandState& state, const Visit& visit) {
   for (size_t i = 0; i < state.optimizers.size(); ++i) {
-    const std::string name = fmt::format("{}{}/{}/", kPrefix, island, shape.networks[i].name);
+    const std::string name = fmt::format("{}{}/", prefix_of(island), shape.networks[i].name);
     optimizer::Optimizer& optimizer = state.optimizers[i];
     float updates[] = {static_cast<float>(optimizer.updates() / kDigit),
                        static_cast<float>(optimizer.updates() % kDigit)};
     visit(name + "updates", std::span<float>(updates));
-    optimizer.set_updates(static_cast<int64_t>(updates[0]) * kDigit + static_cast<int64_t>(updates[1]));
+    optimizer.set_updates(whole_number(updates[0]) * kDigit + whole_number(updates[1]));
     for (auto& slot : optimizer.slots()) visit(name + slot.name, std::span<float>(slot.values));
     if (!state.left_out.empty()) visit(name + "left_out", std::span<float>(state.left_out[i]));
   }
-}
-
-bool has_all(const TrainState& state) {
-  const auto first = state.exchange.shared.lower_bound(kPrefix);
-  return first != state.exchange.shared.end() && first->first.starts_with(kPrefix);
 }
 
 }  // namespace
@@ -85,7 +89,13 @@ void IslandStates::find(const TrainState& state) {
     for (const int island : islands_.carried()) begin_with(island, fresh(state));
     return;
   }
-  if (has_all(state)) {
+  if (has(state, 0) && (!has(state, islands_.count() - 1) || has(state, islands_.count()))) {
+    if (group_.rank() == 0)
+      log::warn("[train] the checkpoint is of another number of groups: the optimiser of each begins anew");
+    for (const int island : islands_.carried()) begin_with(island, fresh(state));
+    return;
+  }
+  if (has(state, 0)) {
     for (const int island : islands_.carried()) {
       IslandState one = fresh(state);
       for_each_buffer(island, state, one, [&](const std::string& name, std::span<float> values) {
@@ -155,7 +165,7 @@ void IslandStates::count() {
 }
 
 void IslandStates::complete(TrainState& state) const {
-  if (!keeps() || rounds_of(state) == 0 || has_all(state)) return;
+  if (!keeps() || rounds_of(state) == 0 || has(state, 0)) return;
   for (int island = 0; island < islands_.count(); ++island) {
     const auto mine = begun_.find(island);
     IslandState one = mine != begun_.end() ? mine->second.state : fresh(state);

@@ -122,7 +122,12 @@ optimizer::Optimizer restarted(const optimizer::Optimizer& optimizer, const opti
 
 int64_t rounds_of(const TrainState& state) {
   const auto found = state.exchange.shared.find(kRounds);
-  return found == state.exchange.shared.end() ? 0 : static_cast<int64_t>(found->second.at(0));
+  return found == state.exchange.shared.end() || found->second.empty() ? 0 : whole_number(found->second.front());
+}
+
+int64_t whole_number(float value) {
+  constexpr float kMost = 1 << 24;  // beyond, not every number has a float
+  return value >= 0 && value <= kMost ? static_cast<int64_t>(value) : 0;
 }
 
 size_t bytes_of_round(const job::Job& job, const Network& network) {

@@ -27,6 +27,9 @@ struct IslandRound {
 /// How many rounds lie behind a state.
 int64_t rounds_of(const TrainState& state);
 
+/// A count that a checkpoint keeps as a float; 0 for what is none.
+int64_t whole_number(float value);
+
 /// What an island tells of a network in a round, as the job says; copies for other workers included.
 size_t bytes_of_round(const job::Job& job, const Network& network);
 
