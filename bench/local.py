@@ -49,7 +49,7 @@ def sites_job(folder: pathlib.Path, sites: int) -> dict:
         "name": "sites", "workers": 2 * sites,
         "model": {"kind": "keras", "file": str(folder / "model.keras")},
         "data": {"train": [str(folder / "train.h5")], "test": [str(folder / "test.h5")], "targets": [{"column": "y"}]},
-        "train": {"epochs": 4, "replicas": 2 * sites, "batch": 160 // sites, "fit": {"loss": "mean_squared_error"},
+        "train": {"epochs": 2, "replicas": 2 * sites, "batch": 160 // sites, "fit": {"loss": "mean_squared_error"},
                   "optimizer": {"name": "adam", "lr": 3e-4}, "early_stopping": {"patience": -1}},
         "checkpoint": {"every_epochs": 0, "every_minutes": 1000},
         "distribution": {"stall_timeout_s": 120},
@@ -57,7 +57,7 @@ def sites_job(folder: pathlib.Path, sites: int) -> dict:
 
 
 def sites_ways(sites: int) -> dict[str, dict]:
-    local = {"train.sync.mode": "local", "train.sync.groups": sites, "train.epochs": 12}
+    local = {"train.sync.mode": "local", "train.sync.groups": sites, "train.epochs": 4}
     return {
         "exact": {},
         "local, every 20, moments anew": local | {"train.sync.every": 20, "train.sync.moments": "reset"},

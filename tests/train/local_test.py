@@ -2,7 +2,7 @@
 """Groups that train apart for a round of steps (train.sync.mode = local): the same bits on any number of workers, also when workers
 are lost and join, and after a resume; whole averages after each step are the exact sum; each event once an epoch.
 
-  local_test.py
+  local_test.py [--long]     --long: the other kinds of models, branches, and a signal in the midst of a round
 """
 
 import math
@@ -10,14 +10,17 @@ import os
 import pathlib
 import signal
 import struct
+import sys
 import tempfile
 
 from lib import runs
 from lib.checks import check
-from lib.elastic import GAN, Run, same_end
+from lib.elastic import CLASSIFIER, GAN, Run, same_end, steady
 
-JOB = {"job": "examples/topology.yaml", "train.replicas": 8, "train.batch": 10, "train.epochs": 2, "checkpoint.keep": 3,
+JOB = {**CLASSIFIER, "train.epochs": 2, "checkpoint.keep": 3,
        "train.sync.mode": "local", "train.sync.groups": 4, "train.sync.every": 4, "data.validation_split": 0}
+CHAIN = {"job": "examples/cell-chain.yaml", "model.hidden": 8, "model.layer_hidden": 8, "model.classes": 12, "train.replicas": 4, "train.batch": 1,
+         "train.epochs": 1, "train.steps_per_epoch": 4, "data.min_sum": 92}
 MODES = {
     "averaged moments": {"train.sync.moments": "average"},
     "bytes between groups": {"train.sync.exchange": "int8", "train.sync.moments": "reset"},
@@ -63,7 +66,7 @@ def every_step_averaged(folder: pathlib.Path) -> None:
 
 def killed(folder: pathlib.Path, calm: pathlib.Path, settings: dict, name: str) -> None:
     """Whoever is lost takes no group's optimiser along, and the others redo nothing of their own."""
-    run = Run(folder / name, settings | {"train.epochs": 4}, 3)
+    run = Run(folder / name, settings | {"train.epochs": 4}, 3, **steady(folder, step_ms=150))
     runs.wait_for_steps(run.out, run.launcher, 8)
     run.kill(run.members()[-1])
     runs.wait_for_steps(run.out, run.launcher, 16)
@@ -115,25 +118,32 @@ def refused(folder: pathlib.Path) -> None:
         check(words in text, f"{setting} is refused: {text.strip().splitlines()[-1]}")
 
 
+def short(folder: pathlib.Path) -> None:
+    one = trained(folder, "one", JOB, "--workers", "1")
+    told(one)
+    same_end(one, trained(folder, "six", JOB, "--workers", "6"), "six workers as one")
+    for mode, settings in MODES.items():
+        pair = [trained(folder, f"{mode} {workers}", JOB | settings, "--workers", workers) for workers in ("1", "3")]
+        same_end(*pair, mode)
+    every_step_averaged(folder)
+    calm = trained(folder, "calm", JOB | {"train.epochs": 4}, "--workers", "1")
+    killed(folder, calm, JOB, "killed")
+    resumed(folder, calm)
+    refused(folder)
+
+
+def long(folder: pathlib.Path) -> None:
+    gan = {**GAN, "train.steps_per_epoch": 4, "train.sync.mode": "local", "train.sync.groups": 2, "train.sync.every": 2}
+    same_end(*(trained(folder, f"gan {workers}", gan, "--workers", workers) for workers in ("1", "2")), "a GAN, whose steps look ahead")
+    chain = CHAIN | {"train.sync.mode": "local", "train.sync.groups": 2, "train.sync.every": 3}
+    same_end(*(trained(folder, f"chain {workers}", chain, "--workers", workers) for workers in ("1", "2")), "a cell_chain")
+    branched(folder, trained(folder, "one", JOB, "--workers", "2"))
+    broken_off(folder)
+
+
 def main() -> None:
     with tempfile.TemporaryDirectory(prefix="linac-local-") as name:
-        folder = pathlib.Path(name)
-        one = trained(folder, "one", JOB, "--workers", "1")
-        told(one)
-        for workers in (3, 6):
-            same_end(one, trained(folder, f"of-{workers}", JOB, "--workers", str(workers)), f"{workers} workers as one")
-        for mode, settings in MODES.items():
-            pair = [trained(folder, f"{mode} {workers}", JOB | settings, "--workers", workers) for workers in ("1", "3")]
-            same_end(*pair, mode)
-        gan = {**GAN, "train.steps_per_epoch": 4, "train.sync.mode": "local", "train.sync.groups": 2, "train.sync.every": 2}
-        same_end(*(trained(folder, f"gan {workers}", gan, "--workers", workers) for workers in ("1", "2")), "a GAN, whose steps look ahead")
-        every_step_averaged(folder)
-        calm = trained(folder, "calm", JOB | {"train.epochs": 4}, "--workers", "1")
-        killed(folder, calm, JOB, "killed")
-        resumed(folder, calm)
-        branched(folder, one)
-        broken_off(folder)
-        refused(folder)
+        (long if "--long" in sys.argv else short)(pathlib.Path(name))
 
 
 if __name__ == "__main__":

@@ -308,6 +308,7 @@ class Trainer {
       throw;
     }
     record_->save(state_);
+    loop_.steps->release(state_);
   }
 
   // Collective, of what was traced of the steps so far.
@@ -365,6 +366,10 @@ class Trainer {
     const job::Better direction =
         direction_of(job_.checkpoint.best_by, job_.checkpoint.best_mode, loop_.words->loss_name());
     const bool best = std::isfinite(value) && (state_.best_epoch < 0 || better(direction, value, state_.best_value));
+    const int64_t epochs = state_.epoch + 1;
+    const bool due = job_.checkpoint.every_epochs > 0 && epochs % job_.checkpoint.every_epochs == 0;
+    if (due || best || epochs == job_.train.epochs || job_.train.early_stopping.patience != job::kNever)
+      loop_.steps->complete(state_);  // it may be saved
     arrive(behind);
     state_.history.push_back(record);
     state_.epoch_sums.clear();
@@ -376,13 +381,12 @@ class Trainer {
     }
     keep_good();
     record_->check();
-    const bool due = job_.checkpoint.every_epochs > 0 && state_.epoch % job_.checkpoint.every_epochs == 0;
     const bool handed_over =
         handed_over_epoch(job_.train.early_stopping, state_.history, loop_.words->loss_name()) == record.epoch;
-    if (due || best || handed_over || finished()) loop_.steps->complete(state_);
     keep_best(best || handed_over, due || finished());
     record_->epoch(state_, record, tested ? tested->signs_of_collapse : std::vector<std::string>{},
                    due || best || finished(), best);
+    loop_.steps->release(state_);
   }
 
   // Whoever follows the one that writes the best checkpoint, or the one that is handed over, has it, should that one be

@@ -22,9 +22,16 @@ std::string prefix_of(int island) {
   return fmt::format("{}{}/", kPrefix, island);
 }
 
-bool has(const TrainState& state, int island) {
-  const auto first = state.exchange.shared.lower_bound(prefix_of(island));
-  return first != state.exchange.shared.end() && first->first.starts_with(prefix_of(island));
+// Of how many islands a checkpoint tells.
+int told_in(const TrainState& state) {
+  const auto& told = state.exchange.shared;
+  const auto tells = [&](int island) {
+    const auto first = told.lower_bound(prefix_of(island));
+    return first != told.end() && first->first.starts_with(prefix_of(island));
+  };
+  int islands = 0;
+  while (tells(islands)) ++islands;
+  return islands;
 }
 
 // Each buffer of an island's state under the name that it has in a checkpoint; the counts of updates as two floats.
@@ -89,23 +96,15 @@ void IslandStates::find(const TrainState& state) {
     for (const int island : islands_.carried()) begin_with(island, fresh(state));
     return;
   }
-  if (has(state, 0) && (!has(state, islands_.count() - 1) || has(state, islands_.count()))) {
-    if (group_.rank() == 0)
-      log::warn("[train] the checkpoint is of another number of groups: the optimiser of each begins anew");
-    for (const int island : islands_.carried()) begin_with(island, fresh(state));
-    return;
-  }
-  if (has(state, 0)) {
-    for (const int island : islands_.carried()) {
-      IslandState one = fresh(state);
-      for_each_buffer(island, state, one, [&](const std::string& name, std::span<float> values) {
-        const auto found = state.exchange.shared.find(name);
-        if (found != state.exchange.shared.end() && found->second.size() == values.size())
-          std::ranges::copy(found->second, values.begin());
-      });
-      begin_with(island, std::move(one));
-    }
-    return;
+  for (int island = 0; island < told_in(state) && told_in(state) == islands_.count(); ++island) {
+    if (mine.contains(island)) continue;
+    Held held{state.rollbacks, state.global_step, fresh(state)};
+    for_each_buffer(island, state, held.state, [&](const std::string& name, std::span<float> values) {
+      const auto found = state.exchange.shared.find(name);
+      if (found != state.exchange.shared.end() && found->second.size() == values.size())
+        std::ranges::copy(found->second, values.begin());
+    });
+    mine.emplace(island, std::move(held));
   }
   std::map<int, std::set<int>> holders = who_holds(mine);
   const auto& carried = islands_.carried();
@@ -115,7 +114,7 @@ void IslandStates::find(const TrainState& state) {
     if (have.empty()) {
       if (carries) begin_with(island, fresh(state));
       if (group_.rank() == 0)
-        log::warn(fmt::format("[train] group {}: the workers that had its optimiser are lost; it begins anew", island));
+        log::warn(fmt::format("[train] group {}: nobody has what its optimiser had kept; it begins anew", island));
       continue;
     }
     std::vector<int> ranks{*have.begin()};
@@ -164,17 +163,21 @@ void IslandStates::count() {
   offered_.clear();
 }
 
+// All or nothing: somebody may be lost meanwhile, and then others have it and this worker has not.
 void IslandStates::complete(TrainState& state) const {
-  if (!keeps() || rounds_of(state) == 0 || has(state, 0)) return;
+  if (!keeps() || rounds_of(state) == 0) return;
+  ExchangeState::Values told;
   for (int island = 0; island < islands_.count(); ++island) {
     const auto mine = begun_.find(island);
     IslandState one = mine != begun_.end() ? mine->second.state : fresh(state);
     const int root = islands_.place(island).ranks.front();
     for_each_buffer(island, state, one, [&](const std::string& name, std::span<float> values) {
       group_.broadcast(values, root);
-      state.exchange.shared[name].assign(values.begin(), values.end());
+      told[name].assign(values.begin(), values.end());
     });
   }
+  strip(state);
+  state.exchange.shared.merge(told);
 }
 
 void IslandStates::strip(TrainState& state) {

@@ -36,7 +36,8 @@ class IslandStates {
   void offer(const TrainState& behind, std::map<int, IslandState> states);
   void count();
 
-  /// Collective: `state`, which stands where the last round ended, gets those of all islands; and loses them again.
+  /// Collective: `state`, which stands where the last round ended, gets those of all islands; and loses them again, as
+  /// they hold for that moment alone.
   void complete(TrainState& state) const;
   static void strip(TrainState& state);
 

@@ -39,6 +39,7 @@ class LocalSteps : public LoopSteps {
   /// A round ends with its epoch, and where the training does.
   int64_t steps_at_once(const TrainState& state) const override;
   void complete(TrainState& state) override { states_.complete(state); }
+  void release(TrainState& state) override { IslandStates::strip(state); }
   StepResult step(TrainState& state, double learning_rate, StepWish wish, const Arrive& arrive) override;
   /// Between workers: a step's part of what travels in a round.
   std::vector<UpdateOutline> updates(const TrainState& state, int replicas) const override;

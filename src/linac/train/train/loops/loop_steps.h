@@ -96,6 +96,8 @@ class LoopSteps {
   virtual void forget_ahead() {}
   /// Collective, before a checkpoint is written: what only some workers have of the state becomes part of it.
   virtual void complete(TrainState& /*state*/) {}
+  /// It is written: that goes again.
+  virtual void release(TrainState& /*state*/) {}
   /// Collective. Changes the state's networks, not its position.
   virtual StepResult step(TrainState& state, double learning_rate, StepWish wish, const Arrive& arrive) = 0;
   /// The updates of a step in their order, on a worker that carries `replicas` of them.
