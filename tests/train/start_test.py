@@ -16,6 +16,8 @@ GENERATOR = runs.ROOT / "models" / "3dgan-clic.keras"
 JOB = runs.FEW_EVENTS | {"train.replicas": 2, "train.epochs": 1, "train.steps_per_epoch": 3, "train.optimizer.lr": 1e-5, "data.test": "[]",
                          "model.discriminator_filters": runs.SMALL_NETWORKS["model.discriminator_filters"]}
 ALONE = JOB | {"train.discriminator_first": 2}
+# Of the runs that go on from a run, which need not begin with a generator at full size.
+ONE_STEP = JOB | runs.SMALL_NETWORKS | {"train.steps_per_epoch": 1, "checkpoint.every_steps": 0}
 
 
 def tensors(checkpoint: pathlib.Path, prefix: str) -> dict[str, bytes]:
@@ -30,7 +32,7 @@ def at_step(out: pathlib.Path, step: int) -> pathlib.Path:
     return out / "checkpoints" / f"step-{step:010}.safetensors"
 
 
-def from_generator(root: pathlib.Path) -> pathlib.Path:
+def from_generator(root: pathlib.Path) -> None:
     job = ALONE | {"model.from": GENERATOR, "checkpoint.keep": 9}
     one = root / "one"
     runs.run(one, job, "--workers", "1")
@@ -51,11 +53,10 @@ def from_generator(root: pathlib.Path) -> pathlib.Path:
         runs.kill_tree(process)
     runs.run(killed, job, "--workers", "2", "--resume")
     same_end(one, killed, "two workers, killed twice and resumed")
-    return one
 
 
 def from_run(root: pathlib.Path, first: pathlib.Path) -> None:
-    job = JOB | {"train.steps_per_epoch": 1, "train.discriminator_first": 1, "checkpoint.every_steps": 0}
+    job = ONE_STEP | {"train.discriminator_first": 1}
     begun, again = root / "begun", root / "again"
     runs.run(begun, job | {"model.from": first}, "--workers", "1")
     best = first / "checkpoints" / "best.safetensors"
@@ -73,10 +74,9 @@ def from_run(root: pathlib.Path, first: pathlib.Path) -> None:
 
 def frozen_norms(root: pathlib.Path, first: pathlib.Path) -> None:
     """A run's generator goes on with its normalisations as they are, and another run goes on from that one without."""
-    job = JOB | {"train.steps_per_epoch": 1, "checkpoint.every_steps": 0}
     frozen, thawed = root / "frozen", root / "thawed"
-    runs.run(frozen, job | {"model.from": first, "model.freeze_norms": "true"}, "--workers", "2")
-    runs.run(thawed, job | {"model.from": frozen}, "--workers", "2")
+    runs.run(frozen, ONE_STEP | {"model.from": first, "model.freeze_norms": "true"}, "--workers", "2")
+    runs.run(thawed, ONE_STEP | {"model.from": frozen}, "--workers", "2")
     before, still, after = (tensors(file, "generator/weights") for file in
                             (first / "checkpoints" / "best.safetensors", runs.newest_checkpoint(frozen), runs.newest_checkpoint(thawed)))
     check(before.keys() == still.keys() == after.keys() and len(before) > 10, "the same weights by name")
@@ -89,9 +89,11 @@ def frozen_norms(root: pathlib.Path, first: pathlib.Path) -> None:
 def main() -> None:
     with tempfile.TemporaryDirectory(prefix="linac-start-") as folder:
         root = pathlib.Path(folder)
-        one = from_generator(root)
-        from_run(root, one)
-        frozen_norms(root, one)
+        from_generator(root)
+        first = root / "first"
+        runs.run(first, ONE_STEP, "--workers", "1")
+        from_run(root, first)
+        frozen_norms(root, first)
 
 
 if __name__ == "__main__":
