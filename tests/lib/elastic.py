@@ -13,7 +13,7 @@ from .checks import check
 # seconds, four updates each, that are interrupted in their midst.
 AT_FULL_SIZE = {"job": "examples/topology.yaml", "train.replicas": 8, "train.batch": 10, "checkpoint.keep": 2}
 CLASSIFIER = AT_FULL_SIZE | runs.SMALL_CLASSIFIER
-GAN = {**runs.SMALL, "train.epochs": 1, "train.steps_per_epoch": 8, "train.optimizer.lr": 1e-5}
+GAN = {**runs.SMALL, "train.epochs": 1, "train.steps_per_epoch": 12, "train.optimizer.lr": 1e-5}
 
 
 STEP_MS = 60
