@@ -15,7 +15,7 @@ import tempfile
 from lib import elastic, hosts, runs
 from lib.checks import check, wait_for
 
-SETTINGS = {**elastic.CLASSIFIER, "train.epochs": 40, "distribution.stall_timeout_s": 3, "train.early_stopping.patience": 40,
+SETTINGS = {**elastic.CLASSIFIER, "train.batch": 2, "train.epochs": 8, "distribution.stall_timeout_s": 5, "train.early_stopping.patience": 40,
             "train.early_stopping.restore_best": "true"}
 PORT = 29500
 
@@ -121,6 +121,8 @@ def main() -> None:
 
         d.start("--resume")
         status = d.process.wait(timeout=300)
+        if status != 0:
+            print(d.text()[-8000:])
         check(status == 0, f"all hosts are lost but that one, which resumes: exit status {status}")
         elastic.same_end(root / "calm", d.disk / "a", "three hosts lost one by one")
         best = "checkpoints/best.safetensors"

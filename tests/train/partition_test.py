@@ -13,25 +13,26 @@ import tempfile
 from lib import elastic, hosts, runs
 from lib.checks import check, wait_for
 
-SETTINGS = {**elastic.CLASSIFIER, "train.epochs": 40, "distribution.stall_timeout_s": 3}
+SETTINGS = {**elastic.CLASSIFIER, "train.batch": 2, "train.epochs": 8, "distribution.stall_timeout_s": 5}
 PORT = 29500
 
 
-def start(net: hosts.Network, out: pathlib.Path) -> list[subprocess.Popen]:
-    """A worker on each host, as a launcher of several machines would start it."""
+def start(net: hosts.Network, out: pathlib.Path, **more: str) -> list[subprocess.Popen]:
+    """A worker on each host, as a launcher of several machines would start it; with `more` settings, their dots as two underscores."""
+    settings = SETTINGS | {key.replace("__", "."): value for key, value in more.items()}
     members = list(net)
     workers = []
     for rank, host in enumerate(members):
         variables = runs.placed(rank, len(members), PORT, members[0].address) | elastic.steady(out.parent, step_ms=100)
         with open(f"{out}.{rank}.log", "wb") as log:
-            workers.append(host.popen(runs.arguments(out, SETTINGS), cwd=runs.ROOT, env=runs.environment(**variables), stdout=log, stderr=log))
+            workers.append(host.popen(runs.arguments(out, settings), cwd=runs.ROOT, env=runs.environment(**variables), stdout=log, stderr=log))
     return workers
 
 
 def do_not_reach(net: hosts.Network, root: pathlib.Path, how: str) -> None:
     """Hosts b and c both reach a and d, and not each other."""
     out = root / f"apart-{how}"
-    workers = start(net, out)
+    workers = start(net, out, distribution__balance="false")  # replicas that move make views too
     run = elastic.Record(out)
     wait_for(lambda: run.steps() >= 30, "the first steps")
     net.partition(["b", "c"], how)
