@@ -1,11 +1,14 @@
 """Requests to a service (`linac serve`) in Python's standard library: who one is, what it answers, and its errors as exceptions. The rules are those
 of the program's verbs: the same login, no token unencrypted to another host, no redirect followed, bounded answers and times. Thread-safe."""
 
+import functools
+import hashlib
 import http.client
 import ipaddress
 import json
 import os
 import pathlib
+import re
 import ssl
 import time
 import urllib.error
@@ -77,6 +80,15 @@ def _kept() -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
+def _certificate(login: Login) -> str:
+    """The fingerprint of its service's certificate that the token ends with, at a loopback address without TLS, whose port any program of the host
+    can take; "" for a token that names none, and with LINAC_UNPROVEN=1."""
+    if not login.server.startswith("http://") or not _is_loopback(login.server) or os.environ.get("LINAC_UNPROVEN") == "1":
+        return ""
+    named = re.fullmatch(r"linac_[^_]+_[^_]+_([0-9a-f]{64})", login.token)
+    return named[1] if named else ""
+
+
 def _address(server: str) -> str:
     server = server.rstrip("/")
     if "://" not in server:
@@ -95,11 +107,52 @@ def _is_loopback(server: str) -> bool:
         return host == "localhost"
 
 
+def _by_tls(server: str) -> str:
+    """The same place, spoken to by TLS."""
+    parts = urllib.parse.urlsplit(server)
+    return parts._replace(scheme="https", netloc=parts.netloc if re.search(r":\d+$", parts.netloc) else f"{parts.netloc}:80").geturl()
+
+
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
     """Who follows one takes the token along, to whatever host."""
 
     def redirect_request(self, *_: Any) -> None:
         return None
+
+
+class _Proven(http.client.HTTPSConnection):
+    """To whoever proves to have the one certificate, whatever is in it; nobody else is sent anything."""
+
+    def __init__(self, *words: Any, certificate: str, **more: Any) -> None:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        super().__init__(*words, context=context, **more)
+        self._certificate = certificate
+
+    def connect(self) -> None:
+        try:
+            super().connect()
+            shown, why = self.sock.getpeercert(binary_form=True), "another certificate"
+        except OSError as error:
+            if self.sock is None:  # nobody listens
+                raise
+            shown, why = None, str(error)
+        if hashlib.sha256(shown or b"").hexdigest() != self._certificate:
+            self.close()
+            raise ServiceError(
+                f"[client] who answers at {self.host}:{self.port} did not prove to be the service of this token, and was not sent it ({why}); a service with "
+                "a new key makes new tokens (linac serve token --new), and where a proxy of this host speaks for it LINAC_UNPROVEN=1 sends them all the same",
+                _ENVIRONMENT,
+            )
+
+
+class _ProvenHandler(urllib.request.HTTPSHandler):
+    def __init__(self, certificate: str) -> None:
+        super().__init__()
+        self._connection = functools.partial(_Proven, certificate=certificate)
+
+    def https_open(self, request: urllib.request.Request) -> http.client.HTTPResponse:
+        return self.do_open(self._connection, request)
 
 
 def named(path: str) -> str:
@@ -115,7 +168,11 @@ class Service:
         handlers: "list[urllib.request.BaseHandler]" = [_NoRedirect()]
         if _is_loopback(self.login.server):
             handlers.append(urllib.request.ProxyHandler({}))  # a service of one's own host is not behind a proxy
-        if self.login.server.startswith("https://"):
+        certificate = _certificate(self.login)
+        self._address = _by_tls(self.login.server) if certificate else self.login.server
+        if certificate:
+            handlers.append(_ProvenHandler(certificate))
+        elif self.login.server.startswith("https://"):
             try:
                 handlers.append(urllib.request.HTTPSHandler(context=ssl.create_default_context(cafile=self.login.ca_file or None)))
             except (OSError, ssl.SSLError) as error:
@@ -155,7 +212,7 @@ class Service:
     ) -> "Iterator[bytes]":  # fmt: skip
         """The answer in pieces; ServiceError for each status but 2xx, and where there is none. `path`: names in it are quoted by named()."""
         pairs = [(key, each) for key, value in (query or {}).items() if value is not None for each in (value if isinstance(value, (list, tuple)) else [value])]
-        url = self.url + path + ("?" + urllib.parse.urlencode(pairs) if pairs else "")
+        url = self._address + path + ("?" + urllib.parse.urlencode(pairs) if pairs else "")
         request = urllib.request.Request(url, data, method=method)
         if self.login.token:
             request.add_header("Authorization", f"Bearer {self.login.token}")

@@ -131,6 +131,10 @@ def test_strangers(kind, monkeypatch, tmp_path):
         with pytest.raises(linac.ServiceError):
             client.download("0" * 32, "a", tmp_path / "a") if kind not in ("html", "list", "endless") else client.me()
         assert not list(tmp_path.iterdir()) and all(b"linac_a_b" in one for one in stranger.requests)
+        token = f"linac_a_b_{64 * 'c'}"  # which names its service's certificate
+        with pytest.raises(linac.ServiceError) as caught:
+            linac.Client(stranger.url, token, timeout_s=1.0).me()
+        assert caught.value.exit_status == 4 and not any(token.encode() in one for one in stranger.requests)
 
 
 def test_patience(service, monkeypatch):

@@ -28,9 +28,10 @@ class Service:
         self.words = [runs.LINAC, "serve", "--data", str(self.folder), "--listen", listen, *options]
         if database:
             self.words += ["--db", database]
-        self.process, self.url, self.token, self.lines = None, None, None, []
+        self.process, self.url, self.token, self.lines, self.serving_since = None, None, None, [], 0.0
 
     def __enter__(self) -> "Service":
+        self.url = None  # it may have been stopped, and begin once more
         self.process = subprocess.Popen(self.words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         arrived: queue.Queue = queue.Queue()
         threading.Thread(target=self._read, args=(arrived,), daemon=True).start()
@@ -44,7 +45,7 @@ class Service:
                 self.__exit__()
                 raise RuntimeError("the service did not start:\n" + "".join(self.lines))
             if found := re.match(r"linac serves (\S+)", line):
-                self.url = found.group(1)
+                self.url, self.serving_since = found.group(1), time.monotonic()
         if "--no-auth" not in self.words:
             time.sleep(0.05)
             self.token = next((word for line in self.lines for word in re.findall(r"linac_\w+_\w+", line)), None)

@@ -494,7 +494,7 @@ def test_lost_admin_token(people: People):
     service = people.service
     done = subprocess.run([LINAC, "serve", "token", "--data", str(service.folder), "--new"], capture_output=True, text=True, timeout=30)
     assert done.returncode == 0, done
-    secret = re.search(r"linac_[0-9a-f]{16}_[0-9a-f]{64}", done.stdout).group()
+    secret = re.search(r"linac_[0-9a-f]{16}_[0-9a-f]{64}_[0-9a-f]{64}", done.stdout).group()
     assert good(call(service, "GET", "/api/v1/me", token=secret)).json() == {"user": "admin", "role": "admin"}
     entries = good(call(service, "GET", "/api/v1/audit?limit=3", token=secret)).json()["entries"]
     assert any(e["action"] == "token.create" and e["from"] == "this host" for e in entries), entries

@@ -10,6 +10,7 @@ import os
 import pathlib
 import signal
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -237,12 +238,14 @@ def test_a_backup_of_one_database_becomes_a_catalog_in_the_other() -> None:
             steps = client.curve(run)
             client.run("serve", "backup", "--data", str(service.folder), "--to", str(folder / "backup"))
             token = service.token
+            shutil.copytree(service.folder / "private", folder / "private")  # which is in no backup
         for kind, database in databases():
             with database as server:
                 data = str(folder / kind)
                 where = ["--db", server.url] if server.url else []
                 client.run("serve", "restore", "--from", str(folder / "backup"), "--data", data, *where)
                 assert "not empty" in client.run("serve", "restore", "--from", str(folder / "backup"), "--data", data, *where, status=2)
+                shutil.copytree(folder / "private", f"{data}/private")
                 with Service(data=data, database=server.url) as restored:
                     restored.token = token
                     there = Client(restored, str(folder / "config"))

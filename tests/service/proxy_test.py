@@ -3,6 +3,7 @@ service knows from whom and how requests come, and a stranger who guesses tokens
 Exit 77 where there is no nginx."""
 
 import http.client
+import os
 import pathlib
 import re
 import shutil
@@ -15,7 +16,7 @@ import time
 from attack_world import FILES, Answer, People, ask, good
 from lib.certificates import self_signed
 from lib.ports import free_port
-from lib.runs import ROOT
+from lib.runs import LINAC, ROOT
 from lib.server_process import Service
 
 NAME = "linac.example.org"
@@ -25,7 +26,7 @@ LARGE = 8 << 20  # nginx alone refuses more than 1 MiB
 def configuration(folder: pathlib.Path, port: int, service: Service) -> pathlib.Path:
     """What the documentation shows, at this test's ports and files."""
     documented = re.search(r"```nginx\n(.*?)```", (ROOT / "docs/operate/service.md").read_text(), re.DOTALL).group(1)
-    pem, key = self_signed(folder, NAME, f"DNS:{NAME}")
+    pem, key = self_signed(folder, NAME, f"DNS:{NAME},IP:127.0.0.1")
     for said, here in (("listen 443 ssl", f"listen 127.0.0.1:{port} ssl"), ("/etc/nginx/linac.pem", str(pem)), ("/etc/nginx/linac.key", str(key)),
                        ("http://127.0.0.1:5000", service.url)):
         assert said in documented, said
@@ -83,6 +84,15 @@ def a_session(proxy: Proxy, people: People) -> None:
     assert good(proxy.call("GET", "/")).body.lower().startswith(b"<!doctype html>")
 
 
+def a_verb(proxy: Proxy, people: People) -> None:
+    """The proxy proves itself by its own certificate, also where a token names that of the service behind it."""
+    environment = {**os.environ, "LINAC_SERVER": f"https://127.0.0.1:{proxy.port}", "LINAC_TOKEN": people.admin, "LINAC_CA_FILE": str(proxy.folder / "certificate.pem")}
+    done = subprocess.run([LINAC, "status"], env=environment, capture_output=True, text=True, timeout=30)
+    assert done.returncode == 0, done
+    done = subprocess.run([LINAC, "status"], env=environment | {"LINAC_CA_FILE": ""}, capture_output=True, text=True, timeout=30)
+    assert done.returncode == 4 and "certificate" in done.stderr, done
+
+
 def the_address(proxy: Proxy, people: People) -> None:
     """The audit log has the client's, whatever he writes himself."""
     good(proxy.call("POST", "/api/2.0/mlflow/registered-models/create", {"name": "far"}, people.ann, {"X-Forwarded-For": "10.9.8.7"}, "127.0.0.5"))
@@ -133,7 +143,7 @@ def main() -> int:
         people = People(service)
         proxy = Proxy(pathlib.Path(name), service)
         try:
-            for check in (a_session, the_address, guesses, a_large_file, news):
+            for check in (a_session, a_verb, the_address, guesses, a_large_file, news):
                 check(proxy, people)
                 print(f"{check.__name__:14} ok", flush=True)
         finally:

@@ -23,7 +23,7 @@ constexpr size_t kHashBytes = size_t{8} << 20;
 constexpr int kHashesAtOnceMax = 8;
 constexpr size_t kUserNameMax = 64;
 constexpr std::string_view kTokenPrefix = "linac_";
-constexpr size_t kTokenIdDigits = 16, kSecretDigits = 64;
+constexpr size_t kTokenIdDigits = 16, kSecretDigits = 64, kCertificateDigits = 64;
 
 constexpr std::array kRoles{std::pair{Role::kAgent, "agent"}, std::pair{Role::kSharedAgent, "shared-agent"},
                             std::pair{Role::kViewer, "viewer"}, std::pair{Role::kMember, "member"},
@@ -144,7 +144,7 @@ void change_user(Database& database, const User& user) {
 }
 
 NewToken make_token(const std::string& user, Role scope, int64_t lifetime_ms, const std::string& note,
-                    std::string& hash) {
+                    std::string& hash, const std::string& certificate) {
   const int64_t now = now_ms();
   NewToken made{.token = {.id = random_hex(kTokenIdDigits),
                           .user = user,
@@ -154,6 +154,7 @@ NewToken make_token(const std::string& user, Role scope, int64_t lifetime_ms, co
                           .expires_ms = lifetime_ms > 0 ? now + lifetime_ms : 0},
                 .secret = {}};
   made.secret = fmt::format("{}{}_{}", kTokenPrefix, made.token.id, random_hex(kSecretDigits));
+  if (!certificate.empty()) made.secret += "_" + certificate;
   const HashTurn turn;
   std::array<char, crypto_pwhash_argon2id_STRBYTES> text{};
   if (::crypto_pwhash_argon2id_str(text.data(), made.secret.data(), made.secret.size(), kHashPasses, kHashBytes) != 0)
@@ -192,9 +193,13 @@ void token_used(Database& database, const std::string& id, int64_t time_ms) {
 
 bool looks_like_token(const std::string& secret) {
   const size_t end = kTokenPrefix.size() + kTokenIdDigits;
-  if (secret.size() != end + 1 + kSecretDigits || !secret.starts_with(kTokenPrefix) || secret[end] != '_') return false;
-  return is_hex(std::string_view(secret).substr(kTokenPrefix.size(), kTokenIdDigits)) &&
-         is_hex(std::string_view(secret).substr(end + 1));
+  const size_t whole = end + 1 + kSecretDigits;
+  const bool names_service = secret.size() == whole + 1 + kCertificateDigits && secret[whole] == '_';
+  if ((secret.size() != whole && !names_service) || !secret.starts_with(kTokenPrefix) || secret[end] != '_')
+    return false;
+  const std::string_view text = secret;
+  return is_hex(text.substr(kTokenPrefix.size(), kTokenIdDigits)) && is_hex(text.substr(end + 1, kSecretDigits)) &&
+         is_hex(text.substr(std::min(whole + 1, text.size())));
 }
 
 std::optional<KeptToken> token_in_force(Database& database, const std::string& id) {

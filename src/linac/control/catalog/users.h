@@ -1,7 +1,8 @@
 #pragma once
 // Users, their roles and tokens, and the audit log. Of a token only an argon2id hash is kept (libsodium, RFC 9106); a
-// token reads "linac_<id>_<secret>", so one row is looked up and one hash computed. A hash costs some 50 ms on purpose;
-// who checks many requests remembers what was right (service/).
+// token reads "linac_<id>_<secret>", or "linac_<id>_<secret>_<certificate>" with the fingerprint of that by which the
+// service proves itself (control/http/server/own_certificate.h), so one row is looked up and one hash computed. A hash
+// costs some 50 ms on purpose; who checks many requests remembers what was right (service/).
 
 #include <cstdint>
 #include <optional>
@@ -57,9 +58,10 @@ struct NewToken {
   Token token;
   std::string secret;  // whole: shown once
 };
-/// `lifetime_ms` 0: does not expire. The hash is computed before, outside of any transaction, by make_token().
+/// `lifetime_ms` 0: does not expire. `certificate`: of the service, 64 hexadecimal digits, or "". The hash is
+/// computed before, outside of any transaction, by make_token().
 NewToken make_token(const std::string& user, Role scope, int64_t lifetime_ms, const std::string& note,
-                    std::string& hash);
+                    std::string& hash, const std::string& certificate = "");
 void add_token(Database& database, const Token& token, const std::string& hash);
 std::vector<Token> tokens(Database& database, const std::string& user);
 /// Removes those of the user whose time is over.
@@ -77,7 +79,7 @@ struct KeptToken {
 /// Nothing for a token that is not known, revoked or expired, and for one of a disabled user.
 std::optional<KeptToken> token_in_force(Database& database, const std::string& id);
 /// That of the token that `secret` names, to be compared by right_secret() outside of the transaction.
-bool looks_like_token(const std::string& secret);  // "linac_<id>_<secret>"
+bool looks_like_token(const std::string& secret);  // "linac_<id>_<secret>[_<certificate>]"
 std::optional<KeptToken> kept_token(Database& database, const std::string& secret);
 bool right_secret(const std::string& hash, const std::string& secret);
 

@@ -74,6 +74,25 @@ TEST_P(UsersTest, ATokenIsKnownByItsSecretAlone) {
   EXPECT_EQ(refusal([&] { revoke_token(db(), made.token.id); }), RefusalKind::kNotFound);
 }
 
+TEST_P(UsersTest, ATokenMaySayWhoseItIs) {
+  add("kim");
+  std::string hash;
+  const std::string certificate(64, 'a');
+  const NewToken made = make_token("kim", Role::kViewer, 0, "laptop", hash, certificate);
+  add_token(db(), made.token, hash);
+  EXPECT_TRUE(made.secret.ends_with("_" + certificate));
+  const auto kept = kept_token(db(), made.secret);
+  ASSERT_TRUE(kept.has_value());
+  EXPECT_TRUE(right_secret(kept->hash, made.secret));
+  // It is whole or none: no token becomes another service's.
+  const std::string without = made.secret.substr(0, made.secret.size() - certificate.size() - 1);
+  ASSERT_TRUE(kept_token(db(), without).has_value());
+  EXPECT_FALSE(right_secret(kept->hash, without));
+  EXPECT_FALSE(right_secret(kept->hash, without + "_" + std::string(64, 'b')));
+  EXPECT_FALSE(kept_token(db(), made.secret + "0").has_value());
+  EXPECT_FALSE(kept_token(db(), without + "_" + std::string(64, 'x')).has_value());
+}
+
 TEST_P(UsersTest, ExpiredAndDisabledAreNotKept) {
   add("kim");
   std::string hash;

@@ -11,6 +11,7 @@
 #include "linac/control/client/ingest.h"
 #include "linac/control/client/login.h"
 #include "linac/control/client/runs.h"
+#include "linac/control/client/service_certificate.h"
 #include "linac/control/client/service_client.h"
 
 namespace linac::client {
@@ -58,6 +59,23 @@ TEST_F(ClientLogin, TokensDoNotTravelUnencrypted) {
   EXPECT_NO_THROW(ServiceClient({"http://127.0.0.1:5000", "secret", ""}));
   EXPECT_NO_THROW(ServiceClient({"http://[::1]:5000", "secret", ""}));
   EXPECT_NO_THROW(ServiceClient({"https://elsewhere", "secret", ""}));
+}
+
+TEST_F(ClientLogin, TokenNamesItsServiceWhereAnybodyCouldListen) {
+  const std::string certificate(64, 'c'), old = "linac_1f_" + std::string(64, '5'), token = old + "_" + certificate;
+  for (const char* server : {"http://127.0.0.1:5000", "http://localhost", "http://[::1]:5000", "http://127.0.0.2:1/x"})
+    EXPECT_EQ(certificate_of_service({server, token, ""}), certificate) << server;
+  EXPECT_EQ(certificate_of_service({"https://127.0.0.1:5000", token, ""}), "");
+  EXPECT_EQ(certificate_of_service({"http://10.0.0.1:5000", token, ""}), "");
+  for (const std::string& other : {std::string(), old, token + "0", old + "_" + std::string(64, 'x'), old + "_"})
+    EXPECT_EQ(certificate_of_service({kDefaultServer, other, ""}), "") << other;
+  EXPECT_EQ(by_tls("http://localhost/x:1"), "https://localhost:80/x:1");
+  EXPECT_EQ(by_tls("http://[::1]"), "https://[::1]:80");
+  EXPECT_EQ(by_tls("http://[::1]:5000/x"), "https://[::1]:5000/x");
+  EXPECT_EQ(by_tls("http://127.0.0.1:5000"), "https://127.0.0.1:5000");
+  setenv("LINAC_UNPROVEN", "1", 1);
+  EXPECT_EQ(certificate_of_service({kDefaultServer, token, ""}), "");
+  unsetenv("LINAC_UNPROVEN");
 }
 
 TEST(ServiceClient, SaysWhatToDoWithoutAService) {

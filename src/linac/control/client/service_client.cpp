@@ -10,6 +10,7 @@
 #include "linac/base/base/error.h"
 #include "linac/base/base/percent.h"
 #include "linac/base/base/version.h"
+#include "linac/control/client/service_certificate.h"
 
 namespace linac::client {
 namespace {
@@ -48,11 +49,12 @@ ServiceClient::ServiceClient(Login login) : login_(std::move(login)), http_(sett
         "[client] the token would travel unencrypted to {}; use https:// (linac serve --tls-cert), or a tunnel",
         login_.server));
   }
+  http_.trust_only(certificate_of_service(login_));
 }
 
 Answer ServiceClient::perform(const std::string& path, const Query& query, net::HttpRequest request,
                               const std::string& type) {
-  request.url = login_.server + path;
+  request.url = (certificate_of_service(login_).empty() ? login_.server : by_tls(login_.server)) + path;
   for (size_t i = 0; i < query.size(); ++i)
     request.url += (i == 0 ? "?" : "&") + percent_encoded(query[i].first) + "=" + percent_encoded(query[i].second);
   if (!login_.token.empty()) request.headers.push_back("Authorization: Bearer " + login_.token);
@@ -66,6 +68,13 @@ Answer ServiceClient::perform(const std::string& path, const Query& query, net::
         fmt::format("[client] no service at {} ({}); start one with `linac serve`, or name another with --server or "
                     "LINAC_SERVER",
                     login_.server, answer.details));
+  }
+  if (answer.problem == net::HttpProblem::kStranger) {
+    throw environment_error(fmt::format(
+        "[client] who answers at {} did not prove to be the service of this token, and was not sent it ({}); a service "
+        "with a new key makes new tokens (linac serve token --new), and where a proxy of this host speaks for it "
+        "LINAC_UNPROVEN=1 sends them all the same",
+        login_.server, answer.details));
   }
   if (answer.problem != net::HttpProblem::kNone) {
     throw environment_error(

@@ -43,7 +43,8 @@ struct Manners {
 
 class ServiceClient {
  public:
-  /// Nothing is sent yet. User error for a token that would travel unencrypted to another host.
+  /// Nothing is sent yet. User error for a token that would travel unencrypted to another host. One that names its
+  /// service's certificate goes to nobody else at a loopback address (service_certificate.h).
   explicit ServiceClient(Login login);
   ServiceClient(const ServiceClient&) = delete;
   ServiceClient& operator=(const ServiceClient&) = delete;

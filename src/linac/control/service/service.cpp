@@ -48,6 +48,7 @@
 #include "linac/control/service/ownership.h"
 #include "linac/control/service/routes/table.h"
 #include "linac/control/service/secret_box.h"
+#include "linac/control/service/service_key.h"
 #include "linac/control/service/studies/conductor.h"
 #include "linac/control/service/studies/submission.h"
 #include "linac/control/service/user_secrets.h"
@@ -113,10 +114,11 @@ Descriptor locked(const std::filesystem::path& folder) {
   return lock;
 }
 
-std::string first_admin(catalog::Catalog& catalog, catalog::Visibility visibility) {
+std::string first_admin(catalog::Catalog& catalog, catalog::Visibility visibility, const std::string& certificate) {
   if (catalog.read_as([](catalog::Database& database) { return !catalog::users(database).empty(); })) return "";
   std::string hash;
-  const catalog::NewToken made = catalog::make_token(kAdmin, catalog::Role::kAdmin, 0, "made at the first start", hash);
+  const catalog::NewToken made =
+      catalog::make_token(kAdmin, catalog::Role::kAdmin, 0, "made at the first start", hash, certificate);
   catalog.write([&](catalog::Database& database) {
     catalog::User admin;
     admin.name = kAdmin;
@@ -201,12 +203,14 @@ class Service::Implementation {
         lock_(locked(folder_)),
         sandboxes_tried_(std::async(std::launch::async, tried_sandboxes, options.trust_jobs)),
         secret_box_(folder_),
+        certificate_(http::own_certificate(service_key_file(folder_))),
         context_(catalog_url(folder_, options.database), folder_, options.keep_free,
                  catalog::visibility(options.visibility), options.artifact_stores),
         authentication_(context_, options.authentication),
         pilots_(std::chrono::seconds(options.lease_s)),
         sites_(options.sites, options.trust_jobs),
-        first_token_(options.authentication ? first_admin(context_.catalog, context_.visibility) : ""),
+        first_token_(
+            options.authentication ? first_admin(context_.catalog, context_.visibility, certificate_.fingerprint) : ""),
         sandboxes_(sandboxes(sandboxes_tried_.get(), options, folder_)),
         warning_(warning_of(sandboxes_)),
         groups_(launch::ControlGroups::of_host()),
@@ -340,6 +344,7 @@ class Service::Implementation {
     settings.keep_free = options.keep_free;
     settings.tls_certificate = options.tls_certificate;
     settings.tls_key = options.tls_key;
+    if (address.loopback) settings.own_pem = certificate_.pem;
     settings.uploads = context_.uploads;
     return settings;
   }
@@ -348,6 +353,7 @@ class Service::Implementation {
   const Descriptor lock_;
   std::future<execution::Sandboxes> sandboxes_tried_;  // while the catalog is opened: both wait for other programs
   const SecretBox secret_box_;
+  const http::OwnCertificate certificate_;
   Context context_;
   Authentication authentication_;
   Desks desks_{context_};

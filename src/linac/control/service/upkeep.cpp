@@ -9,6 +9,7 @@
 #include "linac/control/catalog/integrity.h"
 #include "linac/control/catalog/users.h"
 #include "linac/control/service/data_folder.h"
+#include "linac/control/service/service_key.h"
 
 namespace linac::service {
 namespace {
@@ -32,11 +33,13 @@ std::string token_of_host(const std::filesystem::path& data, const std::string& 
                           int64_t days, bool alone) {
   need_catalog(data, database);
   std::string secret;
+  const std::string certificate = certificate_of_tokens(data);
   catalog::change_beside_service(catalog_url(data, database), [&](catalog::Database& d) {
     const catalog::User user = name.empty() ? admin_of(d) : catalog::user(d, name);
     if (user.disabled) throw user_error(fmt::format("[serve] '{}' is disabled; an admin changes that", user.name));
     std::string hash;
-    const catalog::NewToken made = catalog::make_token(user.name, user.role, days * kDayMs, "made on the host", hash);
+    const catalog::NewToken made =
+        catalog::make_token(user.name, user.role, days * kDayMs, "made on the host", hash, certificate);
     if (alone)
       for (const catalog::Token& former : catalog::tokens(d, user.name)) catalog::revoke_token(d, former.id);
     catalog::add_token(d, made.token, hash);

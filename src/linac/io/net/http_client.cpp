@@ -1,7 +1,10 @@
 #include "linac/io/net/http_client.h"
 
+#include <arpa/inet.h>
 #include <curl/curl.h>
 #include <openssl/evp.h>
+#include <openssl/ssl.h>
+#include <openssl/x509.h>
 
 #include <algorithm>
 #include <cctype>
@@ -133,6 +136,48 @@ void set_authorities(CURL* curl, const HttpSettings& settings) {
   if (!folder.empty()) curl_easy_setopt(curl, CURLOPT_CAPATH, folder.c_str());
 }
 
+/// OpenSSL's check of what a server shows, in place of its own. The handshake then proves that it has the key.
+int is_the_one(X509_STORE_CTX* check, void* wanted) {
+  unsigned char digest[EVP_MAX_MD_SIZE];
+  unsigned int size = 0;
+  const X509* shown = X509_STORE_CTX_get0_cert(check);
+  const bool is_it = shown != nullptr && X509_digest(shown, EVP_sha256(), digest, &size) == 1 &&
+                     in_hex(std::span(digest, size)) == *static_cast<const std::string*>(wanted);
+  X509_STORE_CTX_set_error(check, is_it ? X509_V_OK : X509_V_ERR_CERT_REJECTED);
+  return is_it ? 1 : 0;
+}
+
+CURLcode trust_the_one(CURL*, void* context, void* wanted) {
+  SSL_CTX_set_cert_verify_callback(static_cast<SSL_CTX*>(context), is_the_one, wanted);
+  return CURLE_OK;
+}
+
+/// Refuses every server where libcurl cannot be told.
+void set_certificate(CURL* curl, const std::string& sha256) {
+  for (const CURLoption authorities : {CURLOPT_CAINFO, CURLOPT_CAPATH})
+    curl_easy_setopt(curl, authorities, static_cast<const char*>(nullptr));  // not read for nothing
+  curl_easy_setopt(curl, CURLOPT_SSL_CTX_DATA, &sha256);
+  if (curl_easy_setopt(curl, CURLOPT_SSL_CTX_FUNCTION, trust_the_one) == CURLE_OK)
+    curl_easy_setopt(curl, CURLOPT_SSL_VERIFYHOST, 0L);
+}
+
+/// Whether somebody was there who was sent nothing: before the first byte the handshake has to be done.
+bool met_stranger(CURL* curl, CURLcode code) {
+  switch (code) {
+    case CURLE_OK:
+    case CURLE_COULDNT_CONNECT:
+    case CURLE_COULDNT_RESOLVE_HOST:
+    case CURLE_URL_MALFORMAT:
+    case CURLE_ABORTED_BY_CALLBACK:
+      return false;
+    default:
+      break;
+  }
+  long sent_bytes = 0;
+  curl_easy_getinfo(curl, CURLINFO_REQUEST_SIZE, &sent_bytes);
+  return sent_bytes == 0;
+}
+
 HttpProblem problem_of(CURLcode code) {
   switch (code) {
     case CURLE_OK:
@@ -158,6 +203,7 @@ HttpProblem problem_of(CURLcode code) {
 
 struct HttpClient::Handle {
   CURL* curl = nullptr;
+  std::string certificate_sha256{};  // the only one that is trusted; empty: see the settings
   ~Handle() { curl_easy_cleanup(curl); }
 };
 
@@ -168,6 +214,10 @@ HttpClient::HttpClient(HttpSettings settings) : settings_(std::move(settings)), 
 }
 
 HttpClient::~HttpClient() = default;
+
+void HttpClient::trust_only(std::string certificate_sha256) {
+  handle_->certificate_sha256 = std::move(certificate_sha256);
+}
 
 HttpAnswer HttpClient::perform(const HttpRequest& request) {
   CURL* const curl = handle_->curl;
@@ -197,7 +247,10 @@ HttpAnswer HttpClient::perform(const HttpRequest& request) {
     curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, Exchange::on_progress);
     curl_easy_setopt(curl, CURLOPT_XFERINFODATA, &exchange);
   }
-  set_authorities(curl, settings_);
+  if (handle_->certificate_sha256.empty())
+    set_authorities(curl, settings_);
+  else
+    set_certificate(curl, handle_->certificate_sha256);
   if (!settings_.client_cert.empty()) curl_easy_setopt(curl, CURLOPT_SSLCERT, settings_.client_cert.c_str());
   if (!settings_.client_key.empty()) curl_easy_setopt(curl, CURLOPT_SSLKEY, settings_.client_key.c_str());
   // libcurl keeps no copy: the settings live as long as the handle.
@@ -234,6 +287,8 @@ HttpAnswer HttpClient::perform(const HttpRequest& request) {
   if (exchange.thrown) std::rethrow_exception(exchange.thrown);
   exchange.read_status();
   exchange.answer.problem = problem_of(code);
+  if (!handle_->certificate_sha256.empty() && met_stranger(curl, code))
+    exchange.answer.problem = HttpProblem::kStranger;
   if (code == CURLE_OUT_OF_MEMORY && !exchange.headers_ended) {  // what libcurl calls a header beyond its limit
     exchange.answer.problem = HttpProblem::kHopeless;
     exchange.answer.what = exchange.answer.details = "The head of its answer is too large";
@@ -278,7 +333,10 @@ std::string without_secrets(const std::string& url) {
 bool is_loopback(const std::string& url) {
   const size_t begin = url.find("://") + 3;
   const std::string host = url.substr(begin, url.find_first_of(url[begin] == '[' ? "]" : ":/", begin) - begin);
-  return host == "localhost" || host == "[::1" || host.starts_with("127.");
+  in_addr address = {};  // a name may begin like an address
+  const bool is_address = ::inet_pton(AF_INET, host.c_str(), &address) == 1;
+  constexpr uint32_t kLoopbackNetwork = 127;
+  return host == "localhost" || host == "[::1" || (is_address && ntohl(address.s_addr) >> 24 == kLoopbackNetwork);
 }
 
 }  // namespace linac::net

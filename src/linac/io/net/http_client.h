@@ -35,6 +35,7 @@ enum class HttpProblem {
   kBroken,       // on the way; another try may help
   kHopeless,     // the URL, the certificate, too many redirects
   kRefused,      // `receive` would not have it, or the answer is larger than answer_bytes_max
+  kStranger,     // who answers did not prove to be the one that is trusted, and nothing of the request was sent
 };
 
 struct HttpAnswer {
@@ -85,6 +86,9 @@ class HttpClient {
   HttpClient(const HttpClient&) = delete;
   HttpClient& operator=(const HttpClient&) = delete;
 
+  /// From now on a server of https has to have the certificate with this SHA-256 (of its DER form, 64 hexadecimal
+  /// digits), whatever is in it, and no other is trusted.
+  void trust_only(std::string certificate_sha256);
   /// Keeps the connection for the next request to the same server.
   HttpAnswer perform(const HttpRequest& request);
 

@@ -200,7 +200,8 @@ TEST(Urls, PartsAndSecrets) {
   EXPECT_EQ(without_secrets("https://me:secret@host/a/b.h5?signed=1#x"), "https://host/a/b.h5");
   EXPECT_TRUE(is_loopback("http://localhost:5000") && is_loopback("http://[::1]:1/x") &&
               is_loopback("https://127.0.0.9"));
-  EXPECT_FALSE(is_loopback("http://10.0.0.1:5000") || is_loopback("https://example.org"));
+  EXPECT_FALSE(is_loopback("http://10.0.0.1:5000") || is_loopback("https://example.org") ||
+               is_loopback("http://127.0.0.1.example.org"));
 }
 
 }  // namespace

@@ -36,6 +36,7 @@ class Connection {
 
   Task<void> run() {
     place_.idle.insert(&stream_);
+    guest_.waits();
     bool goes_on = co_await stream_.begin(kHead);
     place_.idle.erase(&stream_);
     while (goes_on && !place_.traffic.stopping) goes_on = co_await exchange();
@@ -257,7 +258,7 @@ Task<void> converse(ConnectionPlace place, tcp::socket socket, std::string from,
   const Count count{place.traffic};
   boost::system::error_code error;
   socket.set_option(tcp::no_delay(true), error);
-  const std::unique_ptr<Stream> stream = make_stream(std::move(socket), place.tls);
+  const std::unique_ptr<Stream> stream = make_stream(std::move(socket), place.tls, place.own);
   *own_stream = stream.get();
   try {
     Connection connection(place, *stream, from, *guest);

@@ -22,7 +22,8 @@ struct ConnectionPlace {
   Traffic& traffic;
   const std::filesystem::path& uploads;
   Idle& idle;
-  boost::asio::ssl::context* tls = nullptr;  // null: plain
+  boost::asio::ssl::context* tls = nullptr;  // null: plain, but for those who begin by a handshake ...
+  boost::asio::ssl::context* own = nullptr;  // ... if there is this
   int64_t keep_free = 0;                     // bytes of the disk with `uploads`
 };
 

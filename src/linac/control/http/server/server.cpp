@@ -33,12 +33,18 @@ struct Worker {
   std::thread thread;
 };
 
+std::unique_ptr<asio::ssl::context> new_context() {
+  auto tls = std::make_unique<asio::ssl::context>(asio::ssl::context::tls_server);
+  error_code ignored;
+  tls->set_options(asio::ssl::context::default_workarounds | asio::ssl::context::no_compression, ignored);
+  SSL_CTX_set_min_proto_version(tls->native_handle(), TLS1_2_VERSION);
+  return tls;
+}
+
 std::unique_ptr<asio::ssl::context> tls_context(const ServerSettings& settings) {
   if (settings.tls_certificate.empty()) return nullptr;
-  auto tls = std::make_unique<asio::ssl::context>(asio::ssl::context::tls_server);
+  auto tls = new_context();
   error_code error;
-  tls->set_options(asio::ssl::context::default_workarounds | asio::ssl::context::no_compression, error);
-  SSL_CTX_set_min_proto_version(tls->native_handle(), TLS1_2_VERSION);
   tls->use_certificate_chain_file(settings.tls_certificate.string(), error);
   if (error)
     throw user_error(fmt::format("[serve] {}: no certificate ({}); give a PEM file with --tls-cert",
@@ -47,6 +53,14 @@ std::unique_ptr<asio::ssl::context> tls_context(const ServerSettings& settings) 
   if (error)
     throw user_error(fmt::format("[serve] {}: no key of this certificate ({}); give a PEM file with --tls-key",
                                  settings.tls_key.string(), error.message()));
+  return tls;
+}
+
+std::unique_ptr<asio::ssl::context> own_context(const ServerSettings& settings) {
+  if (settings.own_pem.empty() || !settings.tls_certificate.empty()) return nullptr;
+  auto tls = new_context();
+  tls->use_certificate_chain(asio::buffer(settings.own_pem));
+  tls->use_private_key(asio::buffer(settings.own_pem), asio::ssl::context::pem);
   return tls;
 }
 
@@ -63,7 +77,8 @@ class Server::Implementation {
         proxies_(settings.proxies),
         keep_free_(settings.keep_free),
         guests_(settings.connections_max, settings.connections_of_address_max),
-        tls_(tls_context(settings)) {
+        tls_(tls_context(settings)),
+        own_(own_context(settings)) {
     for (int i = 0; i < settings.threads; ++i) workers_.push_back(std::make_unique<Worker>());
     acceptor_ = std::make_unique<tcp::acceptor>(workers_[0]->io);
     const tcp::endpoint endpoint(asio::ip::make_address(settings.host), settings.port);
@@ -144,7 +159,7 @@ class Server::Implementation {
         continue;  // closes it
       }
       ++traffic_.connections;
-      const ConnectionPlace place{dispatcher_, traffic_, uploads_, worker.idle, tls_.get(), keep_free_};
+      const ConnectionPlace place{dispatcher_, traffic_, uploads_, worker.idle, tls_.get(), own_.get(), keep_free_};
       asio::co_spawn(worker.io, converse(place, std::move(socket), from, std::move(guest), stream), asio::detached);
     }
   }
@@ -156,7 +171,7 @@ class Server::Implementation {
   const TrustedProxies proxies_;
   const int64_t keep_free_;
   Guests guests_;
-  std::unique_ptr<asio::ssl::context> tls_;
+  std::unique_ptr<asio::ssl::context> tls_, own_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::unique_ptr<tcp::acceptor> acceptor_;
   uint16_t port_ = 0;

@@ -23,7 +23,8 @@ struct ServerSettings {
   TrustedProxies proxies;                          // whose connections are counted with all alone
   int64_t keep_free = 0;                           // bytes of the disk with `uploads`
   std::filesystem::path tls_certificate, tls_key;  // none: plain
-  std::filesystem::path uploads;                   // bodies of kFile as they arrive
+  std::string own_pem;  // certificate and key for those who begin by a handshake where all else is plain; none: ""
+  std::filesystem::path uploads;  // bodies of kFile as they arrive
 };
 
 class Server {

@@ -18,7 +18,7 @@ class Stream {
   virtual ~Stream() = default;
   using Seconds = std::chrono::seconds;
 
-  /// The handshake of TLS; whether it went well.
+  /// The handshake of TLS, if there is one; whether it went well.
   virtual Task<bool> begin(Seconds limit) = 0;
   /// How many bytes came; 0 for the end, an error, a cancel() or no byte in time.
   virtual Task<size_t> read_some(boost::asio::mutable_buffer into, Seconds limit) = 0;
@@ -33,7 +33,8 @@ class Stream {
   virtual void cancel() = 0;
 };
 
-/// `tls` null: plain.
-std::unique_ptr<Stream> make_stream(boost::asio::ip::tcp::socket socket, boost::asio::ssl::context* tls);
+/// `tls` null: plain; or by `own`, if that is not null and the client's first byte is that of a handshake.
+std::unique_ptr<Stream> make_stream(boost::asio::ip::tcp::socket socket, boost::asio::ssl::context* tls,
+                                    boost::asio::ssl::context* own);
 
 }  // namespace linac::http

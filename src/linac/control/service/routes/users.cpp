@@ -9,6 +9,7 @@
 #include "linac/control/launch/accounts.h"
 #include "linac/control/service/handlers.h"
 #include "linac/control/service/routes/table.h"
+#include "linac/control/service/service_key.h"
 #include "linac/control/service/things.h"
 
 namespace linac::service {
@@ -161,8 +162,10 @@ Handler make_token(Context& context) {
     co_await reading(context, [&](Database& database) { return room_for_token(database, name); });  // before the hash
     catalog::NewToken made;
     std::string hash;
-    co_await aside(context,
-                   [&] { made = catalog::make_token(name, scope, days * kDayMs, request.text("note"), hash); });
+    co_await aside(context, [&] {
+      made = catalog::make_token(name, scope, days * kDayMs, request.text("note"), hash,
+                                 certificate_of_tokens(context.data));
+    });
     // Nobody outlives his own token by making another.
     int64_t& expires_ms = made.token.expires_ms;
     if (const int64_t own = request.caller.expires_ms; own != 0 && name == request.caller.user)
