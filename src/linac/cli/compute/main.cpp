@@ -4,7 +4,6 @@
 
 #include <cstdio>
 #include <iostream>
-#include <string_view>
 
 #include "linac/base/base/program_start.h"
 #include "linac/base/base/signals.h"
@@ -12,8 +11,9 @@
 
 int main(int argc, char** argv) {
   linac::begin_program();
-  // A training has a status for them at any moment; nothing is to be saved before it says that it catches them.
-  argc > 1 && std::string_view(argv[1]) == "train" ? linac::end_at_stop_signals() : linac::release_stop_signals();
+  // A verb that saves something when it is stopped catches them once it has something; until then, and with the others,
+  // they end it with the same status.
+  linac::end_at_stop_signals();
   prctl(PR_SET_NAME, "linac");  // as its users started it
   // A step allocates and frees gigabytes of the same sizes again and again; given back to the system each time, they
   // would cost a tenth of it in page faults. One arena, because the others cannot hold large blocks.
