@@ -36,8 +36,12 @@ class Tofu:
         """Whoever was killed as he brought them has left some of them."""
         return (programs() / "tofu").is_file() and all(any((programs() / "providers").rglob(f"terraform-provider-{name}*")) for name in PROVIDERS)
 
+    @property
+    def program(self) -> pathlib.Path:
+        return programs() / "tofu"
+
     def ask(self, *words: str, text: str | None = None, **variables: str) -> subprocess.CompletedProcess:
-        return subprocess.run([programs() / "tofu", *words], cwd=self.folder, env=self.environment | variables, input=text, text=True,
+        return subprocess.run([self.program, *words], cwd=self.folder, env=self.environment | variables, input=text, text=True,
                               capture_output=True, timeout=240)
 
     def need(self, *words: str, text: str | None = None, **variables: str) -> str:
