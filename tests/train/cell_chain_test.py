@@ -92,7 +92,8 @@ def main() -> None:
         made = []
         for i, model in enumerate((one, one / "models/generator.chain", runs.newest_checkpoint(one))):
             out = root / f"{i}.h5"
-            linac("generate", "--model", str(model), "--energy", "84:98", "--theta", "1.2:1.9", "-n", "3", "--seed", "1", "--out", str(out))
+            said = linac("generate", "--model", str(model), "--energy", "84:98", "--theta", "1.2:1.9", "-n", "3", "--seed", "1", "--out", str(out))
+            check("is hardly trained" in said and "looks at every cell" in said, "generate says why such a chain is slow")
             made.append(out)
         check(all(out.stat().st_size > 1000 for out in made), "the run, its file and a checkpoint make showers")
         for model in (one, one / "models/generator.chain"):

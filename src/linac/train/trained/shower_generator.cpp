@@ -1,10 +1,13 @@
 #include "linac/train/trained/shower_generator.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
 #include "linac/base/base/error.h"
+#include "linac/base/base/log.h"
 #include "linac/io/data/showers.h"
 #include "linac/model/chain/chain_file.h"
 #include "linac/model/models/threedgan/generator.h"
@@ -67,6 +70,19 @@ class GanShowers final : public ShowerGenerator::Kind {
   models::threedgan::Generator generator_;
 };
 
+// Networks that do not know yet where a shower is hit about everything. Then no cell is passed over.
+void tell_if_hardly_trained(const std::string& source, const chain::ChainParts& parts) {
+  constexpr float kMuch = 0.25F;  // trained ones: 1/512
+  const auto of_kind = [&](int kind) { return parts.halo[chain::HaloBounds::at(kind, 0)].chance; };
+  const float chance = std::max(of_kind(0), of_kind(1));  // without a hit beside, in the first pass and the others
+  if (chance < kMuch) return;
+  log::warn(
+      fmt::format("[model] {}: is hardly trained: where nothing is expected it hits cells with a chance of up to "
+                  "{:.2f}. So it looks at every cell, and a shower takes tens of times as long as a trained one's; "
+                  "train it for more steps",
+                  source, chance));
+}
+
 class ChainShowers final : public ShowerGenerator::Kind {
  public:
   ChainShowers(const std::filesystem::path& path, chain::ChainFile file)
@@ -91,12 +107,17 @@ class ChainShowers final : public ShowerGenerator::Kind {
   chain::ShowerChain chain_;
 };
 
+std::unique_ptr<const ShowerGenerator::Kind> chain_showers(const std::filesystem::path& path, chain::ChainFile file) {
+  tell_if_hardly_trained(path.string(), file.parts);
+  return std::make_unique<ChainShowers>(path, std::move(file));
+}
+
 std::unique_ptr<const ShowerGenerator::Kind> open(const std::filesystem::path& named) {
   const std::filesystem::path path = told_model(named.string());
-  if (chain::is_chain_file(path)) return std::make_unique<ChainShowers>(path, chain::load_chain(path));
+  if (chain::is_chain_file(path)) return chain_showers(path, chain::load_chain(path));
   if (path.extension() == ".keras") return std::make_unique<GanShowers>(load_generator(path));
   Checkpoint checkpoint = load_checkpoint(path);
-  if (is_chain_run(checkpoint.job)) return std::make_unique<ChainShowers>(checkpoint.path, chain_of(checkpoint));
+  if (is_chain_run(checkpoint.job)) return chain_showers(checkpoint.path, chain_of(checkpoint));
   return std::make_unique<GanShowers>(generator_of(std::move(checkpoint)));
 }
 
