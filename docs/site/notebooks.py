@@ -43,6 +43,7 @@ def run(book, name: str, program: pathlib.Path) -> list[str]:
         # It finds data and examples in the repository, and what `make install` brings below a prefix.
         os.environ.update(LINAC=str(program), LINAC_ROOT=str(pages.ROOT), PYTHONPATH=str(pages.ROOT / "python"), LINAC_PREFIX=prefix(program, pathlib.Path(folder)))
         os.environ.update(TF_CPP_MIN_LOG_LEVEL="3", TF_ENABLE_ONEDNN_OPTS="0", CUDA_VISIBLE_DEVICES="-1", XDG_STATE_HOME=folder + "/state", XDG_CONFIG_HOME=folder + "/config")
+        os.environ["LINAC_CACHE"] = folder + "/cache"  # what a notebook shows does not depend on what was read before
         try:
             work = pathlib.Path(folder, "work")
             work.mkdir()

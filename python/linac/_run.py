@@ -48,7 +48,7 @@ class Run:
             raise LinacError(f"[run] {self.folder}: there is no run; name the folder of one, or see linac.runs.all()", 2)
 
     def __repr__(self) -> str:
-        return f"linac.Run({str(self.folder)!r}): {self.status}, {len(self._epochs())} epochs"
+        return f"linac.Run({str(self.folder)!r}): {self.status}, {self._length()}"
 
     # --- How it stands ---
 
@@ -223,7 +223,7 @@ class Run:
         from html import escape
 
         error = self.error
-        words = f"<p><b>{escape(self.folder.name)}</b>: {escape(self.status)}, {len(self._epochs())} epochs, {escape(str(self.folder))}</p>"
+        words = f"<p><b>{escape(self.folder.name)}</b>: {escape(self.status)}, {self._length()}, {escape(str(self.folder))}</p>"
         if error is not None:
             words += f"<pre>{escape(str(error))}</pre>"
         return words + self.curves()._repr_html_()
@@ -274,6 +274,10 @@ class Run:
         except OSError:
             pass
         return lines
+
+    def _length(self) -> str:
+        count = len(self._epochs())
+        return f"{count} epoch{'' if count == 1 else 's'}"
 
     def _epochs(self) -> dict[int, dict[str, float]]:
         """A rollback has an epoch twice, and the later one counts."""

@@ -125,7 +125,7 @@ def test_study(tmp_path):
     subprocess.run([program, "study", "report", "mine", "3", "1", "0.9"], check=True)
     text = shown(linac.show(tmp_path / "mine"))
     assert shown(linac.Study("mine")) == text == shown(linac.show(linac.Study("mine")))
-    assert "3 trials, the best 2" in text and "trial 1: 0.5" in text and "trial 3, stopped at 0.9" in text
+    assert "3 trials, the best 2" in text and "trial 1: 0.5" in text and "trial 3, stopped at 0.9" in text and ">(0.9)<" in text
 
 
 def test_study_of_a_service(service):
@@ -168,6 +168,10 @@ def test_plan():
     assert "8 (6.4 to 10.4) EUR" in text and "60 min" in text and "done in 2 h and for 30 USD" in text and "does not fit into memory; too late" in text
     assert text.count("<circle") == 1
     shown(plan.html(plan_of([])))
+    busy = row | {"remarks": ["busy"], "fits": True, "on_time": 1}
+    text = shown(plan.html(plan_of([busy, busy])))  # what all have is said once
+    assert text.count("busy") == 1 and "<b>all</b>: busy" in text and "<th" in text and "remarks" not in text
+    assert shown(plan.html(plan_of([busy, busy | {"remarks": ["busy", "slow"]}]))).count("slow") == 1
     assert "and 480 more" in shown(plan.html(plan_of([row | {"seconds": interval(10.0**i), "money_usd": interval(0.0)} for i in range(5)] * 100)))
 
 

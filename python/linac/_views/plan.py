@@ -1,6 +1,6 @@
 """A plan: the places ranked, and their time against their money."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from linac._axes import COLOURS, Axes, picture
@@ -13,15 +13,18 @@ _UNITS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
 def html(plan: "Mapping[str, Any]") -> str:
     """plan: the JSON of `linac plan`; its rows come ranked."""
     rows = plan["rows"]
-    head = ("", "place", "time", "money", "energy, kWh", "memory, GiB", "remarks")
+    of_all = _of_all(rows)
+    told = [_remarks(row, of_all) for row in rows[:_ROWS_MAX]]
+    head = ("", "place", "time", "money", "energy, kWh", "memory, GiB", *(["remarks"] if any(told) else []))
     cells = [
-        (i, row["name"], _duration(row["seconds"]), _money(row["money_usd"], plan), _interval(row["kwh"]), row["memory_gib"], _remarks(row))
-        for i, row in enumerate(rows[:_ROWS_MAX], 1)
+        (i, row["name"], _duration(row["seconds"]), _money(row["money_usd"], plan), _interval(row["kwh"]), row["memory_gib"], *([remark] if any(told) else []))
+        for i, (row, remark) in enumerate(zip(rows, told, strict=False), 1)
     ]
     wishes = [f"done in {_time(plan['deadline_s'])}"] if plan.get("deadline_s") else []
     wishes += [f"for {plan['budget_usd']:.4g} USD"] if plan.get("budget_usd") else []
     words = f"{len(rows)} ways, the best first" + (f"; wanted {' and '.join(wishes)}" if wishes else "")
-    return panel(title(str(plan.get("title", "plan")), words), table(head, cells, more=len(rows) - len(cells)), _picture(plan))
+    said = [title("all", "; ".join(of_all))] if of_all else []
+    return panel(title(str(plan.get("title", "plan")), words), *said, table(head, cells, more=len(rows) - len(cells)), _picture(plan))
 
 
 def _picture(plan: "Mapping[str, Any]") -> str:
@@ -67,7 +70,12 @@ def _time(seconds: float) -> str:
     return f"{seconds / size:.3g} {unit}"
 
 
-def _remarks(row: "Mapping[str, Any]") -> str:
+def _of_all(rows: "Sequence[Mapping[str, Any]]") -> "list[str]":
+    """Remarks that every row has, which are said once."""
+    return [one for one in rows[0]["remarks"] if all(one in row["remarks"] for row in rows)] if len(rows) > 1 else []
+
+
+def _remarks(row: "Mapping[str, Any]", but: "Sequence[str]") -> str:
     told = [] if row["fits"] else ["does not fit into memory"]
     told += [] if row["on_time"] > 0.5 else ["too late"]
-    return "; ".join([*told, *row["remarks"]])
+    return "; ".join([*told, *(one for one in row["remarks"] if one not in but)])

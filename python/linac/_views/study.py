@@ -36,7 +36,7 @@ def view(name: str, trials: "Sequence[Mapping[str, Any]]", best: "Sequence[Mappi
     leading = [trial["trial"] for trial in best]
     order = sorted(trials, key=lambda trial: (trial["trial"] not in leading, trial["trial"]))
     keys = list(dict.fromkeys(key for trial in trials for key in trial["point"]))
-    rows = [(trial["trial"], trial["state"], ", ".join(_number(value) for value in trial["values"]), *(trial["point"].get(key, "") for key in keys), trial["reason"]) for trial in order[:_ROWS_MAX]]
+    rows = [(trial["trial"], trial["state"], _worth(trial), *(trial["point"].get(key, "") for key in keys), trial["reason"]) for trial in order[:_ROWS_MAX]]
     told = f"{len(trials)} trials" + (f", the best {', '.join(map(str, leading))}" if leading else "")
     pictures = picture(700, 240, _values(trials, leading, 0) + _curves(trials, leading, 350))
     html = panel(title(name, told), pictures, table(("trial", "state", "values", *keys, "reason"), rows, more=len(trials) - len(rows)))
@@ -68,6 +68,13 @@ def _curves(trials: "Sequence[Mapping[str, Any]]", leading: "Sequence[int]", lef
     drawn = sorted(lines, key=lambda number: number in leading)
     body = "".join(axes.line(lines[number], COLOURS[1] if number in leading else COLOURS[0], 2 if number in leading else 0.7) for number in drawn)
     return axes.frame("objective by step", "step") + body
+
+
+def _worth(trial: "Mapping[str, Any]") -> str:
+    """Its values, or in brackets what one without any had come to."""
+    if trial["values"] or not trial["curve"]:
+        return ", ".join(_number(value) for value in trial["values"])
+    return f"({_number(trial['curve'][-1][1])})"
 
 
 def _number(value: Any) -> str:
