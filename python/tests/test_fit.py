@@ -216,7 +216,7 @@ def test_workers_and_killed_kernels(model_file):
     assert list(lost.history["loss"]) == list(one.history["loss"])
 
 
-def test_ctrl_c_cancel_and_resume(model_file):
+def test_ctrl_c_cancel_and_resume(model_file, ctrl_c):
     x, y = small_events()
     run = linac.fit(model_file, x, y, **(LONG | {"epochs": 500}))
     with pytest.raises(linac.LinacError, match="still works on it"):

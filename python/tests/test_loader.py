@@ -286,7 +286,7 @@ def test_the_loop_dies(files):
         assert gone(pid) and len(set(held)) == 10
 
 
-def test_ctrl_c(files):
+def test_ctrl_c(files, ctrl_c):
     loader = linac.loader(files, "id", 10, seed=1)
     expected, seen = ids(loader), []
     with pytest.raises(KeyboardInterrupt):
