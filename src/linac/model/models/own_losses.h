@@ -1,6 +1,6 @@
 #pragma once
 // Losses and metrics that a model computes itself: outputs that stand for no target (job::has_target()). So whatever
-// can be said with Keras's operations trains, as a likelihood or a contrastive loss; linac.keras of python/linac writes such
+// can be said with Keras's operations trains, as a likelihood or a contrastive loss; linac.keras writes such
 // models. Pure, thread-safe.
 
 #include <string>
