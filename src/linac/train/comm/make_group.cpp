@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <tuple>
 
 #include "linac/base/base/answer_within.h"
 #include "linac/base/base/error.h"
@@ -10,14 +11,18 @@
 #include "linac/train/comm/meeting/sockets.h"
 #include "linac/train/comm/membership/view_ledger.h"
 #include "linac/train/comm/transport/membership_node.h"
+#include "linac/train/comm/transport/relayed_stores.h"
 #include "linac/train/comm/transport/secure_link.h"
 #include "linac/train/comm/transport/tcp_group.h"
+#include "linac/train/comm/transport/ways.h"
 
 namespace linac::comm {
 namespace {
 
 // Network disks show a new file late.
 constexpr auto kKeyPatience = std::chrono::seconds(10);
+// What those call a run who have yet to hear its name.
+constexpr const char* kMeeting = "meeting";
 
 class LoneGroup : public Group {
  public:
@@ -58,6 +63,12 @@ RunKey find_key(const GroupSettings& settings, bool begins) {
   throw environment_error(fmt::format("[comm] {}: the disk does not answer", settings.folder.string()));
 }
 
+// Null: no relay is named. Who else knows the run's key belongs to its room.
+std::shared_ptr<const relay::Relays> relays_of(const Rendezvous& meet, const RunKey& key) {
+  if (meet.relay.empty()) return nullptr;
+  return std::make_shared<const relay::Relays>(meet.relay, "LINAC_RELAY", key.derive("linac relay room 1", ""));
+}
+
 // A disk that does not answer has no earlier run.
 std::string name_run(const GroupSettings& settings) {
   const std::filesystem::path none;
@@ -68,7 +79,8 @@ std::string name_run(const GroupSettings& settings) {
 
 // `other`: where those are that this worker is to meet.
 MembershipNode::Settings node_settings(const Rendezvous& meet, const GroupSettings& settings, const std::string& other,
-                                       const std::string& run, const RunKey& key) {
+                                       const std::string& run, const RunKey& key,
+                                       std::shared_ptr<const relay::Relays> relays) {
   std::string listen = settings.listen;
   // What is sent to an advertised host may arrive at any address of this machine.
   if (listen.empty())
@@ -83,6 +95,7 @@ MembershipNode::Settings node_settings(const Rendezvous& meet, const GroupSettin
           .advertise = meet.advertise.empty() ? "" : advertised_address(meet.advertise),
           .ports = meet.ports,
           .links = std::make_shared<const LinkContext>(key, run),
+          .ways = relays ? std::make_shared<const Ways>(std::move(relays), meet.group) : nullptr,
           .ledger = folder_mark(settings, run),
           .members_min = settings.members_min,
           .replicas = settings.replicas,
@@ -104,7 +117,8 @@ std::unique_ptr<Group> join_run(const Rendezvous& meet, const GroupSettings& set
   std::vector<std::string> addresses;
   for (const std::string& address : settings.join_addresses) addresses.push_back(split_join_address(address).second);
   const RunKey key = find_key(settings, false);
-  auto node = std::make_unique<MembershipNode>(node_settings(meet, settings, host_in(addresses.front()), run, key));
+  const std::string host = host_in(without_group(addresses.front()));
+  auto node = std::make_unique<MembershipNode>(node_settings(meet, settings, host, run, key, relays_of(meet, key)));
   return std::make_unique<TcpGroup>(
       std::move(node), settings.stall_timeout,
       [addresses, ledger = ledger_of(settings, run)](MembershipNode& self) { self.join(addresses, ledger); });
@@ -113,9 +127,19 @@ std::unique_ptr<Group> join_run(const Rendezvous& meet, const GroupSettings& set
 // A lone process that others may join.
 std::unique_ptr<Group> found_alone(const Rendezvous& meet, const GroupSettings& settings) {
   const std::string run = name_run(settings);
+  const RunKey key = find_key(settings, true);
   auto node =
-      std::make_unique<MembershipNode>(node_settings(meet, settings, meet.master_addr, run, find_key(settings, true)));
+      std::make_unique<MembershipNode>(node_settings(meet, settings, meet.master_addr, run, key, relays_of(meet, key)));
   node->found({.number = 1, .members = {node->self()}, .next_seniority = 1}, ledger_of(settings, run));
+  return std::make_unique<TcpGroup>(std::move(node), settings.stall_timeout);
+}
+
+std::unique_ptr<Group> found(Founding& founding, const Rendezvous& meet, const GroupSettings& settings,
+                             const std::shared_ptr<const relay::Relays>& relays) {
+  auto node = std::make_unique<MembershipNode>(
+      node_settings(meet, settings, meet.master_addr, founding.run(), founding.key(), relays));
+  const View first = founding.meet(node->self());
+  node->found(first, ledger_of(settings, founding.run()));
   return std::make_unique<TcpGroup>(std::move(node), settings.stall_timeout);
 }
 
@@ -123,11 +147,27 @@ std::unique_ptr<Group> found_run(const Rendezvous& meet, const GroupSettings& se
   Founding founding(
       meet, stores, settings.join_timeout, [&] { return find_key(settings, meet.rank == 0); },
       [&] { return name_run(settings); });
-  auto node =
-      std::make_unique<MembershipNode>(node_settings(meet, settings, meet.master_addr, founding.run(), founding.key()));
-  const View first = founding.meet(node->self());
-  node->found(first, ledger_of(settings, founding.run()));
-  return std::make_unique<TcpGroup>(std::move(node), settings.stall_timeout);
+  return found(founding, meet, settings, nullptr);
+}
+
+// At no host of theirs, but by the relay: groups whose hosts take no connections from outside.
+std::unique_ptr<Group> found_by_relay(const Rendezvous& meet, const GroupSettings& settings, const Stores& stores) {
+  const auto key = key_of_environment();
+  if (!key)
+    throw user_error(
+        fmt::format("[comm] {} is not set (LINAC_RELAY is set, and groups that meet by a relay share no "
+                    "folder); give all workers the same, as `openssl rand -hex 32` makes it",
+                    kRunKeyVariable));
+  const auto relays = relays_of(meet, *key);
+  Rendezvous there = meet;
+  std::tie(there.master_addr, there.master_port) = relays->host_and_port(0);
+  there.agent_store = false;
+  const RelayedStores by_relay(relays, std::make_shared<const LinkContext>(*key, kMeeting));
+  Founding founding(
+      there, by_relay, settings.join_timeout, [&] { return *key; }, [&] { return name_run(settings); });
+  auto group = found(founding, meet, settings, relays);
+  if (meet.agent_store) tell_founded(stores, meet, settings.join_timeout);
+  return group;
 }
 
 }  // namespace
@@ -143,7 +183,8 @@ std::unique_ptr<Group> make_group(const Rendezvous& rendezvous, const GroupSetti
   if (rendezvous.world_size == 1) {
     return settings.open ? found_alone(rendezvous, settings) : make_lone_group();
   }
-  return found_run(rendezvous, settings, stores);
+  return rendezvous.relay.empty() ? found_run(rendezvous, settings, stores)
+                                  : found_by_relay(rendezvous, settings, stores);
 }
 
 }  // namespace linac::comm

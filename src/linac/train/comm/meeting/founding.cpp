@@ -193,6 +193,16 @@ std::unique_ptr<HostedStore> host_store(const Stores& stores, const std::string&
   return stores.host(addr, port);
 }
 
+void tell_founded(const Stores& stores, const Rendezvous& meet, Milliseconds limit) {
+  try {
+    const auto store = stores.reach(meet.master_addr, meet.master_port, limit);
+    store->set(prefix(0, 0) + kFounded, "1");
+    store->check(prefix(0, 0) + kFounded);  // an answer: it has arrived
+  } catch (const std::exception& error) {
+    log::warn(fmt::format("[comm] the launcher was not told that the run has begun ({})", error.what()));
+  }
+}
+
 bool founded(HostedStore& store) {
   try {
     return store.check(prefix(0, 0) + kFounded);

@@ -59,6 +59,10 @@ std::unique_ptr<HostedStore> host_store(const Stores& stores, const std::string&
 /// Whether the workers that met there, of a launcher's first attempt, need it no more. It may then be closed.
 bool founded(HostedStore& store);
 
+/// Tells the launcher that serves this worker's store, where the workers met elsewhere. A launcher that does not answer
+/// needs no word.
+void tell_founded(const Stores& stores, const Rendezvous& rendezvous, std::chrono::milliseconds limit);
+
 /// The numeric address of this machine at which those reach it that are to be found at `other`.
 std::string own_address(const Rendezvous& rendezvous, const std::string& other);
 

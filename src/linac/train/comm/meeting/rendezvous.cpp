@@ -3,11 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <cstdlib>
+#include <utility>
+#include <vector>
 
 #include "linac/base/base/error.h"
 #include "linac/base/base/fnv1a.h"
+#include "linac/base/base/utf8.h"
 #include "linac/train/comm/meeting/environment_reader.h"
 #include "linac/train/comm/meeting/sockets.h"
 #include "linac/train/comm/meeting/tf_config.h"
@@ -18,6 +22,7 @@ namespace {
 // Ports derived from a job's number lie below Linux's ephemeral range (32768 and up), so that no client holds them.
 constexpr int kFirstDerivedPort = 10000;
 constexpr int kDerivedPorts = 20000;
+constexpr size_t kGroupNameMax = 100;
 
 void check_consistent(const Rendezvous& meet, const char* rank_name, const char* size_name,
                       const char* local_rank_name) {
@@ -169,6 +174,75 @@ PortRange ports_in(const EnvironmentReader& env) {
   return ports;
 }
 
+// Its name is part of addresses.
+void check_group(const std::string& name) {
+  const auto fits = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_' || c == '.';
+  };
+  if (name.empty() || name.size() > kGroupNameMax || !std::ranges::all_of(name, fits))
+    throw user_error(
+        fmt::format("[rendezvous] LINAC_GROUP='{}': expected at most {} letters, digits and ._-; correct it",
+                    printable(name), kGroupNameMax));
+}
+
+// "farm:8,k8s:16"
+std::vector<std::pair<std::string, int>> groups_in(std::string_view text) {
+  std::vector<std::pair<std::string, int>> groups;
+  for (size_t at = 0; at <= text.size();) {
+    const size_t end = std::min(text.find(',', at), text.size());
+    const std::string_view one = text.substr(at, end - at);
+    const size_t colon = std::min(one.find(':'), one.size());
+    at = end + 1;
+    int size = 0;
+    const char* const last = one.data() + one.size();
+    const auto [stop, status] = std::from_chars(one.data() + std::min(colon + 1, one.size()), last, size);
+    if (status != std::errc{} || stop != last || size < 1 || size > kMaxWorldSize)
+      throw user_error(fmt::format("[rendezvous] LINAC_GROUPS='{}': expected e.g. farm:8,k8s:16; correct it",
+                                   printable(std::string(text))));
+    groups.emplace_back(one.substr(0, colon), size);
+    check_group(groups.back().first);
+  }
+  return groups;
+}
+
+void place_in_groups(Rendezvous& meet, const EnvironmentReader& env) {
+  meet.relay = env.text("LINAC_RELAY").value_or("");
+  const auto own = env.text("LINAC_GROUP");
+  if (own) check_group(meet.group = *own);
+  const auto text = env.text("LINAC_GROUPS");
+  if (!text) return;
+  if (!own) throw user_error("[rendezvous] LINAC_GROUP is not set (LINAC_GROUPS is set); let the launcher set it");
+  int before = 0, all = 0, here = 0;
+  for (const auto& [name, size] : groups_in(*text)) {
+    if (name == *own) {
+      if (here > 0)
+        throw user_error(fmt::format("[rendezvous] LINAC_GROUPS='{}' names {} twice; correct it", *text, name));
+      before = all;
+      here = size;
+    }
+    all += size;
+  }
+  if (here == 0)
+    throw user_error(
+        fmt::format("[rendezvous] LINAC_GROUP='{}' is none of LINAC_GROUPS='{}'; correct it", *own, *text));
+  if (all > kMaxWorldSize)
+    throw user_error(
+        fmt::format("[rendezvous] LINAC_GROUPS='{}' are more than {} workers; take fewer", *text, kMaxWorldSize));
+  // Who starts the workers of its group is none of them.
+  if (meet.world_size == 1 && here > 1) return;
+  if (meet.world_size != here)
+    throw user_error(
+        fmt::format("[rendezvous] {} workers were started of the group {}, which has {} in LINAC_GROUPS='{}'",
+                    meet.world_size, *own, here, *text));
+  if (all > here && meet.relay.empty())
+    throw user_error(
+        "[rendezvous] LINAC_RELAY is not set (LINAC_GROUPS names several groups); set it to HOST:PORT of `linac "
+        "relay`");
+  if (meet.world_size == 1 && meet.source == "a lone process") meet.source = "LINAC_GROUPS";
+  meet.rank += before;
+  meet.world_size = all;
+}
+
 }  // namespace
 
 std::optional<std::string> process_environment(const std::string& name) {
@@ -192,6 +266,7 @@ Rendezvous rendezvous_from_environment(const EnvironmentLookup& environment) {
     meet = from_slurm(env);
   }
   meet.local_world_size = env.optional_int("LOCAL_WORLD_SIZE", 1, kMaxWorldSize).value_or(meet.local_world_size);
+  place_in_groups(meet, env);
   meet.interface = env.text("GLOO_SOCKET_IFNAME").value_or("");
   meet.advertise = env.text("LINAC_ADVERTISE").value_or("");
   meet.ports = ports_in(env);

@@ -30,6 +30,8 @@ struct Rendezvous {
   bool agent_store = false;  // the launcher already hosts the store at master_addr:master_port, so rank 0 must not
   int attempt = 0;           // how often the launcher restarted the group: keys of earlier attempts must not be seen
   std::string interface {};  // network interface for the data, e.g. "ib0"; empty: the one that leads to the master
+  std::string group{};       // of workers that reach each other directly; empty: this one is alone, or all do
+  std::string relay{};       // by which those of other groups are reached (io/relay/relays.h); empty: directly
   std::string advertise{};   // where others find this worker, if not at the address that it listens at
   PortRange ports{};
   int tasks_of_script = 0;  // above 0: Slurm's batch script, which is none of the job's so many tasks
@@ -57,7 +59,9 @@ std::optional<std::string> process_environment(const std::string& name);
 /// master is at a loopback address (1); the tasks with the same host (2); OMPI_COMM_WORLD_LOCAL_SIZE (3);
 /// MPI_LOCALNRANKS (4); SLURM_STEP_TASKS_PER_NODE or SLURM_TASKS_PER_NODE at SLURM_NODEID, or SLURM_NTASKS_PER_NODE
 /// (5). SLURM_CPUS_PER_TASK says how many cores each has. MASTER_ADDR and MASTER_PORT override what 3 and 5 derive.
-/// GLOO_SOCKET_IFNAME names the interface in all cases. Missing, malformed, out-of-range or contradictory values are
+/// GLOO_SOCKET_IFNAME names the interface in all cases. LINAC_GROUPS ("farm:8,k8s:16") says that these are the workers
+/// of one group of several, LINAC_GROUP which: the ranks of the groups follow each other in that order, and what is said
+/// above of all workers is of those of the group. LINAC_RELAY leads to the others. Missing, malformed, out-of-range or contradictory values are
 /// user errors that name the variable.
 Rendezvous rendezvous_from_environment(const EnvironmentLookup& environment = process_environment);
 

@@ -306,6 +306,42 @@ Rendezvous read_tf(const std::string& json) {
   return read({{"TF_CONFIG", json}});
 }
 
+TEST(RendezvousInGroups, RanksFollowTheOrderOfTheGroups) {
+  Variables worker = kTorchrun;
+  worker.insert({{"LINAC_GROUPS", "a:2,farm:4,cloud:3"}, {"LINAC_GROUP", "farm"}, {"LINAC_RELAY", "relay:4711"}});
+  const Rendezvous meet = read(worker);
+  EXPECT_EQ(meet.rank, 5);
+  EXPECT_EQ(meet.world_size, 9);
+  EXPECT_EQ(meet.local_rank, 1);
+  EXPECT_EQ(meet.master_addr, "node01") << "where its own group is";
+  EXPECT_EQ(meet.group, "farm");
+  EXPECT_EQ(meet.relay, "relay:4711");
+}
+
+TEST(RendezvousInGroups, ALoneProcessIsAGroupOrStartsOne) {
+  Variables lone{{"LINAC_GROUPS", "farm:4,desk:1"}, {"LINAC_GROUP", "desk"}, {"LINAC_RELAY", "relay:4711"}};
+  EXPECT_EQ(read(lone).rank, 4);
+  EXPECT_EQ(read(lone).world_size, 5);
+  lone["LINAC_GROUP"] = "farm";
+  EXPECT_EQ(read(lone).world_size, 1) << "it starts four workers, who are told the same";
+}
+
+TEST(RendezvousInGroups, MistakesNameTheVariable) {
+  const auto with = [](const char* groups, const char* group, const char* relay = "relay:4711") {
+    Variables worker = kTorchrun;
+    worker.insert({{"LINAC_GROUPS", groups}, {"LINAC_GROUP", group}, {"LINAC_RELAY", relay}});
+    return refusal(worker);
+  };
+  for (const char* const text : {"farm", "farm:", "farm:0", "farm:4,", ":4", "farm:4097", "farm:4 b:2"})
+    expect_names(with(text, "farm"), "LINAC_GROUPS");
+  expect_names(with("a/b:4", "a/b"), "LINAC_GROUP");
+  expect_names(with("farm:4,cloud:2", "desk"), "LINAC_GROUP");
+  expect_names(with("farm:4,cloud:2", ""), "LINAC_GROUP");
+  expect_names(with("farm:4,farm:2", "farm"), "twice");
+  expect_names(with("farm:3,cloud:2", "farm"), "farm");
+  expect_names(with("farm:4,cloud:2", "farm", ""), "LINAC_RELAY");
+}
+
 TEST(TfConfig, WorkersOnly) {
   const auto meet = read_tf(R"({"cluster": {"worker": ["h0:2222", "h1:2223", "h0:2224"]},
                                 "task": {"type": "worker", "index": 2}})");

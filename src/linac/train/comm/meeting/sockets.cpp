@@ -130,6 +130,10 @@ std::string host_in(const std::string& address) {
   return brackets ? host.substr(1, host.size() - 2) : host;
 }
 
+std::string without_group(const std::string& address) {
+  return address.substr(address.find('/') + 1);
+}
+
 SocketAddress socket_address(const std::string& address) {
   const size_t colon = address.rfind(':');
   const char* const end = address.data() + address.size();

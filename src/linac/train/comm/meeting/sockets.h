@@ -17,6 +17,10 @@ std::string host_and_port(const std::string& host, int port);
 /// The host of such a text, without brackets.
 std::string host_in(const std::string& address);
 
+/// Workers that reach each other by relays alone have addresses "GROUP/HOST:PORT" (transport/ways.h): what is behind the
+/// group, or all of another address.
+std::string without_group(const std::string& address);
+
 struct SocketAddress {
   sockaddr_storage storage{};
   socklen_t size = 0;

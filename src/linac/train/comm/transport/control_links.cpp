@@ -26,8 +26,8 @@ using std::chrono::milliseconds;
 // What does not greet is closed. A member whose hundreds of links are made at once on a busy host takes seconds, and
 // believes in its link before this end does; strangers gain nothing, as the oldest of kMaxUnproved gives way.
 constexpr milliseconds kHelloTime{30'000};
-constexpr milliseconds kConnectTime{3000}, kTryAgain{10}, kAcceptAgain{100}, kLookForUnused{500};
-constexpr size_t kHeaderBytes = 4, kMaxIncoming = 8192;
+constexpr milliseconds kConnectTime{3000}, kTryAgain{10}, kTryRelayAgain{250}, kAcceptAgain{100}, kLookForUnused{500};
+constexpr size_t kMaxIncoming = 8192;
 // Links whose other end has yet to prove itself. The oldest gives way: a member needs some milliseconds.
 constexpr rlim_t kMaxUnproved = 256;
 constexpr int kAcceptAtOnce = 64;
@@ -37,12 +37,6 @@ size_t max_unproved() {
   rlimit all{};
   const bool known = getrlimit(RLIMIT_NOFILE, &all) == 0;
   return known ? std::clamp<rlim_t>(all.rlim_cur / 4, 1, kMaxUnproved) : kMaxUnproved;
-}
-
-uint32_t length_of(std::string_view bytes) {
-  uint32_t length = 0;
-  for (size_t i = 0; i < kHeaderBytes; ++i) length |= uint32_t{static_cast<unsigned char>(bytes[i])} << (8 * i);
-  return length;
 }
 
 std::optional<Hello> decode_hello(std::string_view bytes) {
@@ -58,8 +52,14 @@ std::optional<Hello> decode_hello(std::string_view bytes) {
 
 std::string frame(std::string_view bytes) {
   std::string result;
-  for (size_t i = 0; i < kHeaderBytes; ++i) result += static_cast<char>(bytes.size() >> (8 * i));
+  for (size_t i = 0; i < kFrameHeader; ++i) result += static_cast<char>(bytes.size() >> (8 * i));
   return result.append(bytes);
+}
+
+uint32_t frame_length(std::string_view bytes) {
+  uint32_t length = 0;
+  for (size_t i = 0; i < kFrameHeader; ++i) length |= uint32_t{static_cast<unsigned char>(bytes[i])} << (8 * i);
+  return length;
 }
 
 std::string encode(const Hello& hello) {
@@ -86,20 +86,24 @@ int connection_error(int socket) {
 }
 
 ControlLinks::ControlLinks(const std::string& host, const std::string& advertise, const PortRange& ports,
-                           std::shared_ptr<const LinkContext> context)
-    : context_(std::move(context)), listener_(listen_at(host, ports)) {
+                           std::shared_ptr<const LinkContext> context, std::shared_ptr<const Ways> ways)
+    : context_(std::move(context)), ways_(std::move(ways)), listener_(listen_at(host, ports)) {
   fcntl(listener_.get(), F_SETFL, O_NONBLOCK);
   address_ = host_and_port(advertise.empty() ? host : advertise, port_of(listener_.get()));
+  if (ways_) address_ = ways_->address_of(address_);
+  if (ways_) by_relay_ = ways_->listen(address_);
 }
 
 void ControlLinks::open(const std::string& to, Outgoing& link, News* news) {
   bool refused = false;
-  Descriptor socket = begin_connecting(to, refused);
   link.since = Clock::now();
-  if (refused)
-    (news != nullptr ? *news : early_).refused.push_back(to);
-  else
-    link.link = SecureLink(std::move(socket), context_, SecureLink::End::kCaller);
+  link.link = begin_link(to, context_, ways_.get(), refused);
+  if (refused) (news != nullptr ? *news : early_).refused.push_back(to);
+}
+
+// A relay that was started again takes a moment.
+ControlLinks::Clock::time_point ControlLinks::next_try(const std::string& to) const {
+  return Clock::now() + (is_by_relay(ways_.get(), to) ? kTryRelayAgain : kTryAgain);
 }
 
 void ControlLinks::send(const std::string& to, std::string_view bytes, uint64_t from) {
@@ -127,6 +131,7 @@ ControlLinks::News ControlLinks::wait(int wake, milliseconds patience, const std
   std::vector<pollfd> polled{{wake, POLLIN, 0}, {listener_.get(), POLLIN, 0}};
   // Who waits to be accepted would end every wait at once.
   if (Clock::now() < accept_again_) polled[1].fd = -1;
+  polled.push_back({by_relay_ ? by_relay_->descriptor() : -1, POLLIN, 0});
   for (const Incoming& link : incoming_)
     polled.push_back({link.link.descriptor(), link.secured ? short{POLLIN} : link.link.awaits(), 0});
   for (const auto& [to, link] : outgoing_) {
@@ -139,7 +144,7 @@ ControlLinks::News ControlLinks::wait(int wake, milliseconds patience, const std
   if (!broken_.empty()) patience = std::min(patience, kTryAgain);
   if (poll(polled.data(), polled.size(), static_cast<int>(patience.count())) < 0) return news;
 
-  size_t next = 2;
+  size_t next = 3;
   std::erase_if(incoming_, [&](Incoming& link) {
     // What has come is read first: it may be this process that is late.
     const bool readable = polled[next++].revents != 0;
@@ -156,11 +161,13 @@ ControlLinks::News ControlLinks::wait(int wake, milliseconds patience, const std
     }
     const bool is_watched = std::find(watched.begin(), watched.end(), to) != watched.end();
     // Who does not have the key is not the process that was there.
-    const bool stranger = link.connected && !link.secured;
-    if (is_watched && !late && !stranger) broken_[to] = {Clock::now() + kTryAgain, link.from};
+    const bool stranger = link.connected && !link.secured && !is_by_relay(ways_.get(), to);
+    if (is_watched && !late && !stranger) broken_[to] = {next_try(to), link.from};
     entry = outgoing_.erase(entry);
   }
   if (polled[1].revents != 0) accept_some();
+  if (polled[2].revents != 0)
+    for (Descriptor socket; (socket = by_relay_->take());) welcome(std::move(socket));
   close_unused(watched);
   return news;
 }
@@ -200,13 +207,17 @@ void ControlLinks::try_again(const std::vector<std::string>& watched, News& news
 
 // False if the link is to be closed.
 bool ControlLinks::write(const std::string& to, Outgoing& link, short events, News& news) {
+  // A relay that is not there says nothing of who is behind it.
+  if (!link.connected && is_by_relay(ways_.get(), to)) link.connected = true;
   if (!link.connected) {
     const int error = connection_error(link.link.descriptor());
     if (error == ECONNREFUSED) news.refused.push_back(to);
     if (error != 0) return false;
     if ((events & POLLOUT) != 0) link.connected = true;
   }
-  if ((events & (POLLRDHUP | POLLHUP | POLLERR)) != 0) return false;
+  if (link.secured || !is_by_relay(ways_.get(), to)) {
+    if ((events & (POLLRDHUP | POLLHUP | POLLERR)) != 0) return false;
+  }
   if (!link.connected) return true;
   try {
     link.secured = link.secured || link.link.established();
@@ -234,10 +245,10 @@ bool ControlLinks::read(Incoming& link, News& news) {
     while (link.secured) {
       size_t wanted = 65536;
       if (!link.greeted) {
-        wanted = kHeaderBytes;
-        if (link.bytes.size() >= kHeaderBytes) {
-          if (length_of(link.bytes) > kMaxHelloBytes) return false;
-          wanted += length_of(link.bytes);
+        wanted = kFrameHeader;
+        if (link.bytes.size() >= kFrameHeader) {
+          if (frame_length(link.bytes) > kMaxHelloBytes) return false;
+          wanted += frame_length(link.bytes);
         }
         wanted -= link.bytes.size();
       }
@@ -255,12 +266,12 @@ bool ControlLinks::read(Incoming& link, News& news) {
 }
 
 bool ControlLinks::take_frames(Incoming& link, News& news) {
-  while (link.bytes.size() >= kHeaderBytes) {
-    const size_t length = length_of(link.bytes);
+  while (link.bytes.size() >= kFrameHeader) {
+    const size_t length = frame_length(link.bytes);
     if (length > (link.greeted ? kMaxFrameBytes : kMaxHelloBytes)) return false;
-    if (link.bytes.size() < kHeaderBytes + length) return true;
-    std::string content = link.bytes.substr(kHeaderBytes, length);
-    link.bytes.erase(0, kHeaderBytes + length);
+    if (link.bytes.size() < kFrameHeader + length) return true;
+    std::string content = link.bytes.substr(kFrameHeader, length);
+    link.bytes.erase(0, kFrameHeader + length);
     if (link.greeted) {
       news.messages.push_back(std::move(content));
       continue;
@@ -283,13 +294,17 @@ void ControlLinks::accept_some() {
     if (!socket && (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS))
       accept_again_ = Clock::now() + kAcceptAgain;
     if (!socket) return;
-    if (incoming_.size() >= kMaxIncoming) continue;
-    make_room();
     const int on = 1;
     setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    incoming_.push_back(
-        {SecureLink(std::move(socket), context_, SecureLink::End::kCalled), "", false, false, Clock::now()});
+    welcome(std::move(socket));
   }
+}
+
+void ControlLinks::welcome(Descriptor socket) {
+  if (incoming_.size() >= kMaxIncoming) return;
+  make_room();
+  incoming_.push_back(
+      {SecureLink(std::move(socket), context_, SecureLink::End::kCalled), "", false, false, Clock::now()});
 }
 
 void ControlLinks::make_room() {

@@ -16,6 +16,7 @@
 #include "linac/base/base/descriptor.h"
 #include "linac/train/comm/meeting/rendezvous.h"
 #include "linac/train/comm/transport/secure_link.h"
+#include "linac/train/comm/transport/ways.h"
 
 namespace linac::comm {
 
@@ -38,10 +39,11 @@ class ControlLinks {
 
   /// Listens at `host`, a numeric address, at a free port of the range. Others find it at `advertise`, a numeric
   /// address too; empty: the same. Environment error if that fails.
+  /// `ways`: how those of other groups are reached; none: all directly.
   ControlLinks(const std::string& host, const std::string& advertise, const PortRange& ports,
-               std::shared_ptr<const LinkContext> context);
+               std::shared_ptr<const LinkContext> context, std::shared_ptr<const Ways> ways = nullptr);
 
-  const std::string& address() const { return address_; }  // "10.0.0.3:41233"
+  const std::string& address() const { return address_; }  // "10.0.0.3:41233", or as Ways has it
   size_t descriptors() const { return 1 + incoming_.size() + outgoing_.size(); }
 
   /// Queues; opens the connection first if there is none. What cannot be delivered is dropped.
@@ -81,13 +83,17 @@ class ControlLinks {
   bool read(Incoming& link, News& news);
   bool take_frames(Incoming& link, News& news);
   void accept_some();
+  void welcome(Descriptor socket);
+  Clock::time_point next_try(const std::string& to) const;
   void make_room();
   void close_unused(const std::vector<std::string>& watched);
   void try_again(const std::vector<std::string>& watched, News& news);
 
   const std::shared_ptr<const LinkContext> context_;
+  const std::shared_ptr<const Ways> ways_;
   Descriptor listener_;
   std::string address_;
+  std::unique_ptr<relay::Listening> by_relay_;  // what others open by way of it
   std::list<Incoming> incoming_;
   Clock::time_point accept_again_{};  // not before: there was no descriptor left
   Clock::time_point looked_for_unused_{};
@@ -95,6 +101,10 @@ class ControlLinks {
   std::map<std::string, std::pair<Clock::time_point, uint64_t>> broken_;  // when to try again, as whom
   News early_;                                                            // found while sending
 };
+
+/// The length in a frame's first kFrameHeader bytes.
+inline constexpr size_t kFrameHeader = 4;
+uint32_t frame_length(std::string_view bytes);
 
 /// A new connection, not yet made; environment error if the address is malformed or there is no descriptor left.
 /// `refused` is set if nobody listens, which may be known at once.

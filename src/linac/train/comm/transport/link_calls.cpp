@@ -14,13 +14,13 @@ namespace {
 using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
 
-constexpr milliseconds kCallAgain{20};
+constexpr milliseconds kCallAgain{20}, kCallRelayAgain{250};
 constexpr int kCalls = 6;
 
 class Call {
  public:
-  Call(const Callee& callee, std::shared_ptr<const LinkContext> context)
-      : callee_(callee), context_(std::move(context)) {}
+  Call(const Callee& callee, std::shared_ptr<const LinkContext> context, const Ways* ways)
+      : callee_(callee), context_(std::move(context)), ways_(ways), by_relay_(is_by_relay(ways, callee.address)) {}
 
   bool done() const { return done_; }
   int rank() const { return callee_.rank; }
@@ -34,7 +34,8 @@ class Call {
     if (!link_) return begin();
     if (!ready) return;
     if (!connected_) {
-      if (const int error = connection_error(link_.descriptor()); error != 0) fail(std::strerror(error));
+      if (const int error = by_relay_ ? 0 : connection_error(link_.descriptor()); error != 0)
+        fail(std::strerror(error));
       connected_ = true;
     }
     try {
@@ -44,24 +45,26 @@ class Call {
         throw std::runtime_error("no room for a greeting");
       done_ = true;
     } catch (const std::runtime_error& error) {
-      if (++broken_off_ == kCalls) fail(error.what());
+      if (++broken_off_ >= kCalls && !by_relay_) fail(error.what());
       link_.reset();
-      again_ = Clock::now() + broken_off_ * kCallAgain;
+      again_ = Clock::now() + (by_relay_ ? kCallRelayAgain : broken_off_ * kCallAgain);
     }
   }
 
  private:
   void begin() {
     bool refused = false;
-    Descriptor socket = begin_connecting(callee_.address, refused);
+    link_ = begin_link(callee_.address, context_, ways_, refused);
     if (refused) fail("nobody listens there");
-    link_ = SecureLink(std::move(socket), context_, SecureLink::End::kCaller);
+    if (!link_) again_ = Clock::now() + kCallRelayAgain;
     connected_ = false;
   }
   [[noreturn]] void fail(const std::string& why) const { throw LinkFailed(callee_.rank, why); }
 
   const Callee& callee_;
   const std::shared_ptr<const LinkContext> context_;
+  const Ways* const ways_;
+  const bool by_relay_;
   SecureLink link_;
   bool connected_ = false, done_ = false;
   int broken_off_ = 0;
@@ -71,9 +74,9 @@ class Call {
 }  // namespace
 
 std::vector<SecureLink> call_all(std::span<const Callee> callees, const std::shared_ptr<const LinkContext>& context,
-                                 milliseconds limit, const ViewEnd& end) {
+                                 milliseconds limit, const ViewEnd& end, const Ways* ways) {
   std::vector<Call> calls;
-  for (const Callee& callee : callees) calls.emplace_back(callee, context);
+  for (const Callee& callee : callees) calls.emplace_back(callee, context, ways);
   const auto last = Clock::now() + limit;
   std::vector<pollfd> polled(calls.size() + 1);
   for (;;) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "linac/base/base/descriptor.h"
+#include "linac/train/comm/meeting/sockets.h"
 #include "linac/train/comm/transport/control_links.h"
 
 namespace linac::comm {
@@ -17,7 +18,7 @@ bool somebody_listens(std::span<const std::string> join_addresses, std::chrono::
   std::vector<pollfd> polled;
   for (const std::string& address : join_addresses.first(std::min(join_addresses.size(), kListenersMax))) {
     bool refused = false;
-    sockets.push_back(begin_connecting(address.substr(address.find('@') + 1), refused));
+    sockets.push_back(begin_connecting(without_group(address.substr(address.find('@') + 1)), refused));
     if (!refused) polled.push_back({sockets.back().get(), POLLOUT, 0});
   }
   while (!polled.empty()) {

@@ -72,7 +72,7 @@ std::string in_words(const Activity& activity) {
 
 MembershipNode::MembershipNode(const Settings& settings)
     : settings_(settings),
-      links_(settings.host, settings.advertise, settings.ports, settings.links),
+      links_(settings.host, settings.advertise, settings.ports, settings.links, settings.ways),
       desk_(std::make_shared<Desk>()),
       self_(member_of(links_.address(), settings.ledger)),
       membership_(self_, membership_settings(settings), draw_key),
@@ -366,7 +366,7 @@ std::vector<SecureLink> MembershipNode::connect_data(const View& view, std::span
     const std::string& address = view.members.at(static_cast<size_t>(rank)).address;
     callees.push_back({rank, address, encode(Hello{address, key, view.number, channel})});
   }
-  return call_all(callees, settings_.links, settings_.stall_timeout, end);
+  return call_all(callees, settings_.links, settings_.stall_timeout, end, settings_.ways.get());
 }
 
 void MembershipNode::tell(double pace_s, std::string account) {

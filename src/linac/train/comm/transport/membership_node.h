@@ -46,6 +46,7 @@ class MembershipNode {
     std::string advertise;                     // and to be reached at, if another
     PortRange ports{};                         // to listen at
     std::shared_ptr<const LinkContext> links;  // of the run's members; what others open is closed
+    std::shared_ptr<const Ways> ways{};        // to those of other groups; none: all are reached directly
     std::string ledger{};                      // see Member
     int members_min = 1;
     int replicas = 0, pack = 0;  // see MembershipSettings

@@ -93,8 +93,12 @@ void SecureLink::Free::operator()(ssl_st* tls) const {
   SSL_free(tls);
 }
 
-SecureLink::SecureLink(Descriptor socket, std::shared_ptr<const LinkContext> context, End end)
-    : context_(std::move(context)), socket_(std::move(socket)), tls_(SSL_new(context_->context_.get())) {
+SecureLink::SecureLink(Descriptor socket, std::shared_ptr<const LinkContext> context, End end,
+                       std::optional<relay::Approach> approach)
+    : context_(std::move(context)),
+      socket_(std::move(socket)),
+      tls_(SSL_new(context_->context_.get())),
+      approach_(std::move(approach)) {
   if (!tls_ || SSL_set_fd(tls_.get(), socket_.get()) != 1) throw std::runtime_error(reason());
   if (end == End::kCaller) {
     SSL_set_connect_state(tls_.get());
@@ -107,6 +111,13 @@ SecureLink::SecureLink(Descriptor socket, std::shared_ptr<const LinkContext> con
 }
 
 bool SecureLink::established() {
+  if (approach_) {
+    if (!approach_->advance(socket_.get())) {
+      awaits_ = approach_->awaits();
+      return false;
+    }
+    approach_.reset();
+  }
   ERR_clear_error();
   const int result = SSL_do_handshake(tls_.get());
   if (result == 1) {
@@ -157,6 +168,7 @@ void SecureLink::fail(int result) {
 }
 
 void SecureLink::reset() {
+  approach_.reset();
   tls_.reset();
   socket_.reset();
 }

@@ -9,10 +9,12 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
 #include "linac/base/base/descriptor.h"
+#include "linac/io/relay/relays.h"
 #include "linac/train/comm/meeting/run_key.h"
 
 struct ssl_st;
@@ -51,8 +53,10 @@ class SecureLink {
   enum class End { kCaller, kCalled };
 
   SecureLink() = default;  // none
-  /// Over a socket that does not block; it need not be connected yet.
-  SecureLink(Descriptor socket, std::shared_ptr<const LinkContext> context, End end);
+  /// Over a socket that does not block; it need not be connected yet. `approach`: what a relay is told first, where one
+  /// is on the way; the relay then sees what anybody on the network does.
+  SecureLink(Descriptor socket, std::shared_ptr<const LinkContext> context, End end,
+             std::optional<relay::Approach> approach = {});
 
   explicit operator bool() const { return static_cast<bool>(socket_); }
   int descriptor() const { return socket_.get(); }
@@ -81,6 +85,7 @@ class SecureLink {
   std::shared_ptr<const LinkContext> context_;
   Descriptor socket_;
   std::unique_ptr<ssl_st, Free> tls_;
+  std::optional<relay::Approach> approach_;  // until it is done
   short awaits_ = POLLIN;
   size_t sent_with_key_ = 0;  // bytes
   bool blocked_ = false;      // the last send was not taken

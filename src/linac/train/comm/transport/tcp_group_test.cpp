@@ -12,6 +12,7 @@
 #include <bit>
 #include <cstdlib>
 #include <fstream>
+#include <future>
 #include <thread>
 
 #include "linac/base/base/error.h"
@@ -19,6 +20,8 @@
 #include "linac/base/base/rng.h"
 #include "linac/base/base/signals.h"
 #include "linac/base/base/temporary_folder.h"
+#include "linac/io/relay/addresses.h"
+#include "linac/io/relay/server.h"
 #include "linac/train/comm/group.h"
 #include "linac/train/comm/meeting/founding.h"
 #include "linac/train/comm/meeting/rendezvous.h"
@@ -265,6 +268,29 @@ TEST_F(TcpGroups, MeetAtOneAddressAndExchangeAtAnother) {
   for (int rank = 1; rank >= 0; --rank) start("collectives", rank, 2, port, false);
   for (auto& worker : workers_) EXPECT_EQ(wait_for(worker), 0) << file_text(worker.out);
   EXPECT_EQ(file_text(workers_[0].out), file_text(workers_[1].out));
+}
+
+// One of two workers that reach each other, and one that is alone: all sum to the same bits.
+TEST_F(TcpGroups, GroupsMeetByARelay) {
+  relay::Server relay;
+  Descriptor listener = relay::listen_at(relay::look_up("127.0.0.1:0", "test", true));
+  const std::vector<std::string> common{"LINAC_RUN_KEY=" + RunKey::draw().text(), "LINAC_GROUPS=near:2,far:1",
+                                        "LINAC_RELAY=" + relay::listening_at(listener.get())};
+  relay.listen(std::move(listener));
+  auto works = std::async(std::launch::async, [&] { relay.run(); });
+  const auto start_in = [&](const std::string& group, int rank, int world_size) {
+    further_ = common;
+    further_.push_back("LINAC_GROUP=" + group);
+    start("collectives", rank, world_size, 1, false);
+  };
+  start_in("far", 0, 1);
+  for (int rank = 1; rank >= 0; --rank) start_in("near", rank, 2);
+  for (auto& worker : workers_) EXPECT_EQ(wait_for(worker), 0) << file_text(worker.out);
+  EXPECT_EQ(file_text(workers_[0].out), file_text(workers_[1].out));
+  EXPECT_EQ(file_text(workers_[0].out), file_text(workers_[2].out));
+  EXPECT_GT(relay.facts().bytes, uint64_t{kFloats} * sizeof(float)) << "of the sum, by the relay";
+  relay.stop();
+  works.get();
 }
 
 // What stands at the meeting place is taken from those with the same key only.
