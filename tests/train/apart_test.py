@@ -3,54 +3,18 @@
 one that follows it goes on with the whole record. A host with an empty disk joins and gets it. Then all are lost but that one, which
 resumes alone: the end is that of an undisturbed run."""
 
-import json
-import os
 import pathlib
 import secrets
-import signal
-import subprocess
 import sys
 import tempfile
 
+from apart_host import Host, await_steps
 from lib import elastic, hosts, runs
 from lib.checks import check, wait_for
 
 SETTINGS = {**elastic.CLASSIFIER, "train.batch": 2, "train.epochs": 8, "distribution.stall_timeout_s": 5, "train.early_stopping.patience": 40,
             "train.early_stopping.restore_best": "true"}
 PORT = 29500
-
-
-class Host:
-    """One with a disk of its own at `run`, which lies at `disk` for who looks from outside."""
-
-    def __init__(self, net: hosts.Network, name: str, root: pathlib.Path, key: str):
-        self.net, self.name, self.key, self.steady = net, name, key, elastic.steady(root)
-        self.run, self.disk, self.log = root / "run", root / f"disk-{name}", root / f"{name}.log"
-        self.run.mkdir(exist_ok=True)
-        self.disk.mkdir()
-        self.process: subprocess.Popen | None = None
-
-    def start(self, *extra: str, **variables: str) -> None:
-        mount = ["unshare", "--mount", "sh", "-c", 'mount --bind "$1" "$2" && shift 2 && exec "$@"', "sh", self.disk, self.run]
-        command = [*mount, *runs.arguments(self.run / "a", SETTINGS, *extra)]
-        with open(self.log, "ab") as log:
-            self.process = self.net[self.name].popen(command, cwd=runs.ROOT, stdout=log, stderr=log,
-                                                     env=runs.environment(LINAC_RUN_KEY=self.key, **self.steady, **variables))
-
-    def record(self) -> elastic.Record:
-        return elastic.Record(self.disk / "a")
-
-    def address(self) -> str:
-        """To join at."""
-        view = sorted((self.disk / "a" / "views").glob("*.json"))[-1]
-        return view.name.split("-after-")[0] + "@" + json.loads(view.read_text())["members"][0]["address"]
-
-    def kill(self) -> None:
-        os.kill(self.process.pid, signal.SIGKILL)
-        self.process.wait()
-
-    def text(self) -> str:
-        return self.log.read_text()
 
 
 def steps_of_curves(out: pathlib.Path) -> dict[str, set[int]]:
@@ -75,14 +39,6 @@ def steps_of_curves(out: pathlib.Path) -> dict[str, set[int]]:
     return steps
 
 
-def await_steps(host: Host, steps: int) -> None:
-    def reached() -> bool:
-        if host.process.poll() not in (None, 0):
-            sys.exit(f"host {host.name} ends with exit status {host.process.poll()}:\n{host.text()[-3000:]}")
-        return host.record().steps() >= steps
-    wait_for(reached, f"step {steps} in the record of host {host.name}", 120)
-
-
 def main() -> None:
     able, why = hosts.available()
     if not able:
@@ -93,7 +49,7 @@ def main() -> None:
         runs.run(root / "calm", SETTINGS, "--workers", "2")
         calm = runs.losses(root / "calm")
         key = secrets.token_hex(32)
-        a, b, c, d = (Host(net, name, root, key) for name in "abcd")
+        a, b, c, d = (Host(net, name, root, key, SETTINGS) for name in "abcd")
         for rank, host in enumerate((a, b, c)):
             host.start(**runs.placed(rank, 3, PORT, net["a"].address))
         for host in (a, b, c):
@@ -137,7 +93,7 @@ def main() -> None:
 def again(net: hosts.Network, root: pathlib.Path, key: str, holds: Host) -> None:
     """A run that is resumed on several hosts goes on from the folder that has come furthest; a new one overwrites no other."""
     (root / "again").mkdir()
-    e = Host(net, "a", root / "again", key)
+    e = Host(net, "a", root / "again", key, SETTINGS)
     status = []
     for start in ((), ("--resume",)):
         for rank, host in enumerate((e, holds)):

@@ -39,6 +39,7 @@
   CONTROL(login)                                                                                 \
   CONTROL(agent)                                                                                 \
   CONTROL(agents)                                                                                \
+  CONTROL(relay)                                                                                 \
   CONTROL(sites)                                                                                 \
   CONTROL(launch)                                                                                \
   CONTROL(spawn)                                                                                 \

@@ -60,9 +60,9 @@ std::optional<std::string> process_environment(const std::string& name);
 /// MPI_LOCALNRANKS (4); SLURM_STEP_TASKS_PER_NODE or SLURM_TASKS_PER_NODE at SLURM_NODEID, or SLURM_NTASKS_PER_NODE
 /// (5). SLURM_CPUS_PER_TASK says how many cores each has. MASTER_ADDR and MASTER_PORT override what 3 and 5 derive.
 /// GLOO_SOCKET_IFNAME names the interface in all cases. LINAC_GROUPS ("farm:8,k8s:16") says that these are the workers
-/// of one group of several, LINAC_GROUP which: the ranks of the groups follow each other in that order, and what is said
-/// above of all workers is of those of the group. LINAC_RELAY leads to the others. Missing, malformed, out-of-range or contradictory values are
-/// user errors that name the variable.
+/// of one group of several, LINAC_GROUP which: the ranks of the groups follow each other in that order, and what is
+/// said above of all workers is of those of the group. LINAC_RELAY leads to the others. Missing, malformed,
+/// out-of-range or contradictory values are user errors that name the variable.
 Rendezvous rendezvous_from_environment(const EnvironmentLookup& environment = process_environment);
 
 /// The local rank of a worker that joins a run: LOCAL_RANK, which it has without a RANK too, else as `meet` says. User
