@@ -147,10 +147,10 @@ class Trainer {
       for (int rank = 0; rank < view.size(); ++rank)
         if (rank != ranks.front() && (founding || is_behind(rank))) ranks.push_back(rank);
       bring_state(ranks, founding);
-      record_->complete_folders(state_, last_step_);
+      record_->complete_folders(state_, last_steps_);
       if (founding && trace_.is_over(state_.global_step)) trace_.give_up(tells());
     }
-    record_->take_over(founding, state_, last_step_, best_);
+    record_->take_over(founding, state_, last_steps_, best_);
     if (!group_.commit(moment_of(state_))) throw left("the view was left before it began");
     if (!std::exchange(took_part_, true) && options_.on_begin) options_.on_begin();
     if (founding) energy_.look_at_idle();
@@ -176,9 +176,13 @@ class Trainer {
       share_state(group_, ranks, *good_);
     }
     bring_best(ranks);
-    std::string last = last_step_ ? last_step_->encoded() : "";
-    broadcast_bytes(group_, last, ranks);
-    last_step_ = last.empty() ? std::nullopt : std::optional(StepRecord::decoded(last));
+    nlohmann::json last = nlohmann::json::array();
+    for (const StepRecord& one : last_steps_) last.push_back(one.encoded());
+    std::string text = last.dump();
+    broadcast_bytes(group_, text, ranks);
+    last_steps_.clear();
+    for (const nlohmann::json& one : nlohmann::json::parse(text))
+      last_steps_.push_back(StepRecord::decoded(one.get<std::string>()));
   }
 
   void bring_best(const std::vector<int>& ranks) {
@@ -256,15 +260,16 @@ class Trainer {
     if (!loop_.steps->changes_at_once()) arrive(behind);
     clock_.steps().end(PhaseClock::now().wall, clock_[TimePhase::kInput].wall, steps);
     state_.input = loop_.steps->input_place();
+    last_steps_.clear();
     for (const Measures& losses : result.each.empty() ? std::vector{result.losses} : result.each) {
       const double rate = rate_here();
       for (const auto& [name, value] : losses) state_.epoch_sums[name] += value;
       ++state_.step;
       ++state_.global_step;
-      last_step_ = {state_.epoch, state_.step, state_.global_step, loop_.words->reported(losses), rate};
-      record_->step(*last_step_);
+      last_steps_.push_back({state_.epoch, state_.step, state_.global_step, loop_.words->reported(losses), rate});
     }
-    if (result.round) record_->round(*result.round);
+    last_steps_.back().round = result.round;
+    for (const StepRecord& one : last_steps_) record_->step(one);
     give_account(clock_[TimePhase::kCompute].wall - begun);
     done_at_once_ = steps;
     return true;
@@ -437,7 +442,7 @@ class Trainer {
     arrive(behind);
     state_ = *good_;
     state_.rollbacks = rollbacks;
-    last_step_.reset();
+    last_steps_.clear();
     if (tells()) {
       log::warn(fmt::format(
           "collapse: {} ({}); back to epoch {}, step {} with other random numbers and the learning rate x {}", what,
@@ -464,7 +469,7 @@ class Trainer {
   int saves_since_best_ = 0;
   std::optional<RecordKeeper> record_;  // once the loop is made
   std::optional<RunBudget> budget_;     // on rank 0, if the job has one
-  std::optional<StepRecord> last_step_;
+  std::vector<StepRecord> last_steps_;  // of the last step, or of the last round
   Clock::time_point left_at_ = Clock::now();
   ToldAccount told_;
   std::string left_because_;  // the last view

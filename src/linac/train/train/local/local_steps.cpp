@@ -127,6 +127,8 @@ StepResult LocalSteps::step(TrainState& state, double learning_rate, StepWish wi
   states_.offer(end.state, std::move(end.kept));
   end.told.exchange_s = PhaseClock::now().wall - agreed_s;
   end.told.bytes = islands_->bytes_to_others() - sent_before;
+  // Who counts the round takes it for granted that all copies are there: nobody may be lost with the only one.
+  if (job_.train.sync.copies) group_.barrier();
   arrive();
   states_.count();
   rounds_.clear();

@@ -202,24 +202,24 @@ void RecordKeeper::need_same_data(const nlohmann::json& notes) const {
   }
 }
 
-void RecordKeeper::complete_folders(const TrainState& state, const LastStep& last) {
+void RecordKeeper::complete_folders(const TrainState& state, const LastSteps& last) {
   if (reporter_) reporter_->flush();
   copied_ = copy_records(group_, RunFolder(settings_.folder), holds(state, last), [this] { wait(); });
 }
 
-Holds RecordKeeper::holds(const TrainState& state, const LastStep& last) {
+Holds RecordKeeper::holds(const TrainState& state, const LastSteps& last) {
   if (!keeps_) return Holds::kNotItsTask;
   if (reporter_) return Holds::kAll;
   open_folder();
   written_ = folder_->cut_metrics(state.global_step, state.epoch);
   const RunFolder::Written written = *written_;
-  const bool steps = std::max<int64_t>(0, written.step) >= state.global_step - (last ? 1 : 0);
+  const bool steps = std::max<int64_t>(0, written.step) >= state.global_step - static_cast<int64_t>(last.size());
   const bool epochs =
       state.history.empty() || written.epoch >= state.history.back().epoch - (is_at_epoch(state) ? 1 : 0);
   return steps && epochs ? Holds::kAll : Holds::kPart;
 }
 
-void RecordKeeper::take_over(bool founding, const TrainState& state, const LastStep& last,
+void RecordKeeper::take_over(bool founding, const TrainState& state, const LastSteps& last,
                              const std::optional<TrainState>& best) {
   if (keeps_ && !reporter_) {
     open_folder();
@@ -238,13 +238,15 @@ void RecordKeeper::take_over(bool founding, const TrainState& state, const LastS
     if (copied_) save(state);
     if (founding) writer_->prepare(state);
     if (!founding) {
-      if (last && last->global_step > written.step) reporter_->step(*last);
+      for (const StepRecord& one : last)
+        if (one.global_step > written.step) reporter_->step(one);
       if (is_at_epoch(state) && state.history.back().epoch > written.epoch)
         epoch(state, state.history.back(), {}, true, state.best_epoch == state.history.back().epoch);
       else if (!state.history.empty() && !state.history.back().test.empty())
         draw(state);
     }
-    if (goes_on && (founding || written.step < state.global_step - 1)) tell_gaps(state);
+    if (goes_on && (founding || written.step < state.global_step - std::max<int64_t>(1, std::ssize(last))))
+      tell_gaps(state);
     for (const Chosen& one : chosen(state)) complete(one, state, best);
   }
   if (reporter_) reporter_->speak(tells());
@@ -343,10 +345,6 @@ void RecordKeeper::write_summary(const TrainState& state) {
                   [folder = settings_.folder, started_in = settings_.started_in, run = reporter_->summary(state)] {
                     RunFolder(folder, started_in).write_run_json(run);
                   });
-}
-
-void RecordKeeper::round(const job::RoundLine& line) {
-  if (writes()) reporter_->round(line);
 }
 
 void RecordKeeper::rolled_back(const TrainState& state, const std::string& what, const std::string& where) {

@@ -42,7 +42,7 @@ class RecordKeeper {
     int concurrency = 1;
     std::string claim{};  // likewise
   };
-  using LastStep = std::optional<StepRecord>;
+  using LastSteps = std::vector<StepRecord>;  // what came last: a step, or those of a round
 
   /// Borrows job, group, loop and clock.
   RecordKeeper(const job::Job& job, comm::Group& group, const Loop& loop, PhaseClock& clock, int64_t steps_per_epoch,
@@ -59,11 +59,11 @@ class RecordKeeper {
   /// becomes what this worker's folder holds, if that is anything. User error if a folder already holds a run.
   int find_start(Start start, TrainState& state);
   /// Collective: folders that lack something of the record get it.
-  void complete_folders(const TrainState& state, const LastStep& last);
+  void complete_folders(const TrainState& state, const LastSteps& last);
   /// From here on this worker writes the record if it keeps it. What the one before did not come to write of the last
   /// step is written now. `founding`: nobody was before. `best`: the state of the best epoch, if this worker still has
   /// it.
-  void take_over(bool founding, const TrainState& state, const LastStep& last, const std::optional<TrainState>& best);
+  void take_over(bool founding, const TrainState& state, const LastSteps& last, const std::optional<TrainState>& best);
   void view(const TrainState& state, const std::string& why, double without_view_s);
 
   // --- the training
@@ -74,8 +74,6 @@ class RecordKeeper {
   /// handed over is saved in any case.
   void epoch(const TrainState& state, const EpochRecord& record, const std::vector<std::string>& signs_of_collapse,
              bool save, bool best);
-  /// Behind the steps of the round.
-  void round(const job::RoundLine& line);
   void rolled_back(const TrainState& state, const std::string& what, const std::string& where);
 
   /// The file of a trace, at rank 0; an empty text is none.
@@ -127,7 +125,7 @@ class RecordKeeper {
   void value_best(TrainState& state) const;
   void need_same_classes(const nlohmann::json& notes) const;
   void need_same_data(const nlohmann::json& notes) const;
-  Holds holds(const TrainState& state, const LastStep& last);
+  Holds holds(const TrainState& state, const LastSteps& last);
   // The epoch whose networks are handed over, where that is not the last one by what the job says.
   std::optional<int64_t> restored(const TrainState& state) const;
   TrainState handed_over(const TrainState& state);

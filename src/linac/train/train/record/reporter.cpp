@@ -59,12 +59,15 @@ std::map<std::string, HyperParameter> hyper_parameters(const job::Job& job) {
 }  // namespace
 
 std::string StepRecord::encoded() const {
-  return nlohmann::json{epoch, step, global_step, to_json(losses), rate}.dump();
+  return nlohmann::json{epoch, step, global_step, to_json(losses), rate, round ? job::to_text(*round) : ""}.dump();
 }
 
 StepRecord StepRecord::decoded(const std::string& text) {
   const auto json = nlohmann::json::parse(text);
-  return {json.at(0), json.at(1), json.at(2), measures_from_json(json.at(3)), json.at(4)};
+  StepRecord record{json.at(0), json.at(1), json.at(2), measures_from_json(json.at(3)), json.at(4)};
+  const job::ReadLine round = job::LineReader("the last step").read(json.at(5).get<std::string>());
+  if (const auto* line = std::get_if<job::RoundLine>(&round.line)) record.round = *line;
+  return record;
 }
 
 Reporter::Reporter(const job::Job& job, RunFolder& folder, const LoopData& data, const LoopWords& words,
@@ -185,6 +188,10 @@ void Reporter::step(const StepRecord& record) {
   for (const auto& [name, value] : record.losses)
     events_.scalar(job::metric::of_step(name), record.global_step, static_cast<float>(value));
   events_.scalar(job::metric::kLearningRate, record.global_step, static_cast<float>(record.rate));
+  if (record.round) {
+    folder_.add_metrics(*record.round);
+    events_.scalar(job::metric::kDrift, record.global_step, static_cast<float>(record.round->drift));
+  }
   const std::string stage = words_.stage(record.epoch, record.step);
   progress(record.global_step,
            fmt::format("epoch {}/{} step {}/{}  {}{}{}  {:.4g} {}/s", record.epoch + 1, job_.train.epochs, record.step,
@@ -287,11 +294,6 @@ void Reporter::epoch_curves(const EpochRecord& record) {
   if (rate_) train_events_.scalar(std::string(job::metric::kEpoch) + job::metric::kLearningRate, record.epoch, *rate_);
   write(train_events_, record.train);
   if (test_events_) write(*test_events_, record.test);
-}
-
-void Reporter::round(const job::RoundLine& line) {
-  folder_.add_metrics(line);
-  events_.scalar(job::metric::kDrift, line.global_step, static_cast<float>(line.drift));
 }
 
 void Reporter::rolled_back(const TrainState& state, const std::string& what, const std::string& where) {

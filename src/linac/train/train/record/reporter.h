@@ -30,6 +30,7 @@ struct StepRecord {
   int64_t epoch = 0, step = 0, global_step = 0;
   Measures losses;
   double rate = 0;
+  std::optional<job::RoundLine> round = {};  // that ends with it
 
   std::string encoded() const;
   static StepRecord decoded(const std::string& text);
@@ -66,7 +67,6 @@ class Reporter {
              const std::vector<std::string>& signs_of_collapse);
   /// One that was drawn after this step, for TensorBoard.
   void picture(const std::string& tag, int64_t global_step, const plot::Picture& picture);
-  void round(const job::RoundLine& line);
   void rolled_back(const TrainState& state, const std::string& what, const std::string& where);
   /// Ends the record well: hands the networks of `final` over, writes run.json, prints the summary. `workers`: the
   /// clocks of all ranks.
