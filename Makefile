@@ -90,7 +90,7 @@ bench: build
 # Tests of the modules that read foreign bytes, compute on pointers or start threads. Those on LibTorch are left out: its
 # libraries are not instrumented, and the control plane's: what it reads of strangers runs under both in its fuzz targets.
 SANITIZER ?= asan
-SANITIZED := base plan energy stacks net weights expression storage job data graph keras kernels primaries chain physics comm workers
+SANITIZED := base plan energy stacks net relay weights expression storage job data graph keras kernels primaries chain physics comm workers
 sanitize: deps
 	@cmake --preset $(SANITIZER) >/dev/null
 	@cmake --build build/$(SANITIZER) --parallel $(JOBS) --target $(SANITIZED:%=%_test)

@@ -34,22 +34,22 @@ int told_in(const TrainState& state) {
   return islands;
 }
 
-// Each buffer of an island's state under the name that it has in a checkpoint; the counts of updates as two floats.
+}  // namespace
+
 template <class Visit>
-void for_each_buffer(int island, const TrainState& shape, IslandState& state, const Visit& visit) {
+void IslandStates::for_each_buffer(int island, const TrainState& shape, IslandState& state, const Visit& visit) const {
   for (size_t i = 0; i < state.optimizers.size(); ++i) {
     const std::string name = fmt::format("{}{}/", prefix_of(island), shape.networks[i].name);
+    if (!state.left_out.empty()) visit(name + "left_out", std::span<float>(state.left_out[i]));
+    if (job_.train.sync.moments != "keep") continue;
     optimizer::Optimizer& optimizer = state.optimizers[i];
     float updates[] = {static_cast<float>(optimizer.updates() / kDigit),
                        static_cast<float>(optimizer.updates() % kDigit)};
     visit(name + "updates", std::span<float>(updates));
     optimizer.set_updates(whole_number(updates[0]) * kDigit + whole_number(updates[1]));
     for (auto& slot : optimizer.slots()) visit(name + slot.name, std::span<float>(slot.values));
-    if (!state.left_out.empty()) visit(name + "left_out", std::span<float>(state.left_out[i]));
   }
 }
-
-}  // namespace
 
 IslandStates::IslandStates(const job::Job& job, comm::Group& group, Islands& islands)
     : job_(job), group_(group), islands_(islands) {}

@@ -52,6 +52,9 @@ class IslandStates {
     bool is_at(const TrainState& at) const { return rollbacks == at.rollbacks && steps == at.global_step; }
   };
   bool keeps() const;
+  /// Each buffer of what it keeps under the name that it has in a checkpoint; counts of updates as two floats.
+  template <class Visit>
+  void for_each_buffer(int island, const TrainState& shape, IslandState& state, const Visit& visit) const;
   std::map<int, std::set<int>> who_holds(const std::map<int, Held>& mine) const;
 
   const job::Job& job_;
