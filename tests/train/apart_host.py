@@ -15,7 +15,7 @@ class Host:
     """One with a disk of its own at `run`, which lies at `disk` for who looks from outside."""
 
     def __init__(self, net: hosts.Network, name: str, root: pathlib.Path, key: str, settings: dict):
-        self.net, self.name, self.key, self.settings = net, name, key, settings
+        self.net, self.name, self.key, self.settings, self.steady = net, name, key, settings, elastic.steady(root)
         self.run, self.disk, self.log = root / "run", root / f"disk-{name}", root / f"{name}.log"
         self.run.mkdir(exist_ok=True)
         self.disk.mkdir()

@@ -50,7 +50,7 @@ class Strangers:
     """Who has no key calls the relay: garbage, silence, half of a hello, more than one, by the hundred."""
 
     PIECES = (b"", b"\n", b"GET / HTTP/1.1\r\n\r\n", b"\x16\x03\x01\x02\x00\x01\x00", b"listen " + b"0" * 64 + b" near/x " + b"0" * 128 + b"\n",
-              b"call " + b"a" * 4096, b"\xff" * 70000)
+              b"call " + b"a" * 4096, b"\xff" * 7000)
 
     def __init__(self, relay: Relay):
         self.process = relay.host.popen([sys.executable, "-c", FLOOD, relay.host.address, str(relay.port)], stdout=subprocess.DEVNULL)

@@ -174,15 +174,15 @@ PortRange ports_in(const EnvironmentReader& env) {
   return ports;
 }
 
-// Its name is part of addresses.
-void check_group(const std::string& name) {
+// Its name, which `variable` has, is part of addresses.
+void check_group(const std::string& name, const char* variable) {
   const auto fits = [](char c) {
     return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_' || c == '.';
   };
   if (name.empty() || name.size() > kGroupNameMax || !std::ranges::all_of(name, fits))
     throw user_error(
-        fmt::format("[rendezvous] LINAC_GROUP='{}': expected at most {} letters, digits and ._-; correct it",
-                    printable(name), kGroupNameMax));
+        fmt::format("[rendezvous] {} names a group '{}': expected at most {} letters, digits and ._-; correct it",
+                    variable, printable(name), kGroupNameMax));
 }
 
 // "farm:8,k8s:16"
@@ -200,7 +200,7 @@ std::vector<std::pair<std::string, int>> groups_in(std::string_view text) {
       throw user_error(fmt::format("[rendezvous] LINAC_GROUPS='{}': expected e.g. farm:8,k8s:16; correct it",
                                    printable(std::string(text))));
     groups.emplace_back(one.substr(0, colon), size);
-    check_group(groups.back().first);
+    check_group(groups.back().first, "LINAC_GROUPS");
   }
   return groups;
 }
@@ -208,7 +208,7 @@ std::vector<std::pair<std::string, int>> groups_in(std::string_view text) {
 void place_in_groups(Rendezvous& meet, const EnvironmentReader& env) {
   meet.relay = env.text("LINAC_RELAY").value_or("");
   const auto own = env.text("LINAC_GROUP");
-  if (own) check_group(meet.group = *own);
+  if (own) check_group(meet.group = *own, "LINAC_GROUP");
   const auto text = env.text("LINAC_GROUPS");
   if (!text) return;
   if (!own) throw user_error("[rendezvous] LINAC_GROUP is not set (LINAC_GROUPS is set); let the launcher set it");
