@@ -20,6 +20,12 @@ class TrainSchedulePlateau(TypedDict, total=False):
     cooldown: int
 
 
+class TrainSyncOuter(TypedDict, total=False):
+    lr: float
+    momentum: float
+    nesterov: bool
+
+
 class DataFields(TypedDict, total=False):
     image: str
     energy: str
@@ -127,6 +133,17 @@ class TrainSchedule(TypedDict, total=False):
     decay_epochs: float
     decay_factor_min: float
     plateau: TrainSchedulePlateau
+
+
+class TrainSync(TypedDict, total=False):
+    mode: str
+    groups: int
+    every: int
+    begin: int
+    moments: str
+    exchange: str
+    copies: bool
+    outer: TrainSyncOuter
 
 
 class Budget(TypedDict, total=False):
@@ -249,6 +266,7 @@ class Train(TypedDict, total=False):
     device: str
     flip: float
     discriminator_first: int
+    sync: TrainSync
     optimizer: TrainOptimizer
     schedule: TrainSchedule
     early_stopping: TrainEarlyStopping

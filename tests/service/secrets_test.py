@@ -274,7 +274,7 @@ def a_backup_has_no_secret_in_the_open(service, admin, ann, bob, folder) -> None
         status, answer = put(there, "ANOTHER_KEY")
         assert status >= 500 and "rotate-key --drop-unreadable" in json.dumps(answer), (status, answer)
         assert there.ask("DELETE", "/api/v1/secrets/MY_KEY")[0] == 200
-        shutil.copytree(service.folder / "private", restored / "private")
+        shutil.copytree(service.folder / "private", restored / "private", dirs_exist_ok=True)
         assert all(one["readable"] for one in there.get("/api/v1/secrets")["secrets"]) and put(there, "ANOTHER_KEY")[0] == 200
 
 

@@ -14,9 +14,9 @@ export const endedStates: readonly State[] = ["SUCCEEDED", "FAILED", "FAILED_PRE
 
 export const statusSucceeded = "succeeded";
 
-export const metricNames = { learningRate: "learning_rate", epochs: "epoch", epochSeconds: "epoch_seconds", workers: "round/drift", rateEnd: "workers" } as const;
-export const metricFronts = { parts: "_per_s", time: "parts/", system: "time/" } as const;
-export const metricMeans = { loss: "system/", train: "loss/" } as const;
+export const metricNames = { learningRate: "learning_rate", epochs: "epoch", epochSeconds: "epoch_seconds", workers: "workers", rateEnd: "_per_s" } as const;
+export const metricFronts = { parts: "parts/", time: "time/", system: "system/" } as const;
+export const metricMeans = { loss: "loss/", train: "train/" } as const;
 
 export const betterLower: readonly string[] = ["binary_crossentropy", "binary_focal_crossentropy", "categorical_crossentropy", "categorical_focal_crossentropy", "hinge", "huber", "kl_divergence", "log_cosh", "mean_absolute_error", "mean_absolute_percentage_error", "mean_squared_error", "mean_squared_logarithmic_error", "poisson", "squared_hinge", "loss", "total", "response", "linearity", "profile", "spectrum", "correlation", "fpd", "kpd", "ssim", "ks", "wasserstein", "separation", "chi2"];
 export const betterHigher: readonly string[] = ["accuracy", "top_k_accuracy", "auc", "precision", "recall", "f1_score", "cosine_similarity", "r2"];

@@ -230,8 +230,8 @@ std::string record_typescript() {
       "as "
       "const;\nexport const metricFronts = {{ parts: \"{}\", time: \"{}\", system: \"{}\" }} as const;\n"
       "export const metricMeans = {{ loss: \"{}\", train: \"{}\" }} as const;\n\n",
-      metric::kLearningRate, metric::kEpochs, metric::kEpochSeconds, metric::kDrift, metric::kWorkers, metric::kRateEnd,
-      metric::kParts, metric::kTime, metric::kSystem, metric::kLoss, metric::kTrain);
+      metric::kLearningRate, metric::kEpochs, metric::kEpochSeconds, metric::kWorkers, metric::kRateEnd, metric::kParts,
+      metric::kTime, metric::kSystem, metric::kLoss, metric::kTrain);
   std::vector<std::string> better[2];
   for (const Metric& metric : metrics()) better[metric.better == Better::kHigher ? 1 : 0].emplace_back(metric.name);
   text += fmt::format(
