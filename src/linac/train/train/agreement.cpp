@@ -148,4 +148,10 @@ void broadcast_bytes(comm::Group& group, std::string& bytes, std::span<const int
   group.broadcast_among(ranks, std::as_writable_bytes(std::span(bytes)));
 }
 
+std::vector<std::string> texts_of_all(comm::Group& group, const std::string& mine) {
+  std::string all = nlohmann::json(group.gather_text(mine)).dump();
+  broadcast_bytes(group, all, 0);
+  return nlohmann::json::parse(all);
+}
+
 }  // namespace linac::train

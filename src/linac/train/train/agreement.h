@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "linac/base/job/job.h"
 #include "linac/train/comm/group.h"
@@ -36,5 +37,7 @@ std::optional<Disagreement> find_disagreement(comm::Group& group, const nlohmann
 void broadcast_bytes(comm::Group& group, std::string& bytes, int root);
 /// The same among some ranks, from the first of them; they alone call it.
 void broadcast_bytes(comm::Group& group, std::string& bytes, std::span<const int> ranks);
+/// The texts of all ranks, by rank, on every rank. Each at most comm::Group::kMaxTextBytes, in UTF-8.
+std::vector<std::string> texts_of_all(comm::Group& group, const std::string& mine);
 
 }  // namespace linac::train

@@ -9,12 +9,12 @@
 
 #include "linac/base/base/error.h"
 #include "linac/base/base/log.h"
-#include "linac/base/base/plural.h"
 #include "linac/base/base/signals.h"
 #include "linac/base/base/trace.h"
 #include "linac/base/job/run_energy.h"
 #include "linac/train/comm/group.h"
 #include "linac/train/train/agreement.h"
+#include "linac/train/train/collapse.h"
 #include "linac/train/train/input/input.h"
 #include "linac/train/train/loops/loop.h"
 #include "linac/train/train/monitor.h"
@@ -413,29 +413,10 @@ class Trainer {
     if (keeps_good()) good_ = state_;
   }
 
-  static std::string after_rollbacks(int rollbacks) {
-    return rollbacks == 0 ? "" : " again after " + plural(rollbacks, "rollback");
-  }
-
-  std::string advice_on_collapse() const {
-    return fmt::format("lower train.optimizer.lr{} set train.optimizer.global_clipnorm{}", keeps_good() ? " or" : ",",
-                       keeps_good() ? "" : ", or try train.collapse.action=rollback");
-  }
-
   void collapse(const StepResult& result) {
-    const std::string what =
-        result.health == Health::kEmpty ? "every generated image is empty" : "a loss or gradient is not finite";
-    const std::string where = fmt::format("epoch {}, step {}, {}{}{}", state_.epoch + 1, state_.step + 1, result.where,
-                                          result.cause.words.empty() ? "" : ": ", result.cause.words);
-    const bool again = job_.train.collapse.action == "rollback" && state_.rollbacks < job_.train.collapse.rollbacks;
-    if (!again) {
-      const bool kept = record_->has_checkpoint();
-      throw Error(
-          ErrorCode::kNumeric,
-          fmt::format("[train] the training collapsed{}: {} ({}); {}; {}", after_rollbacks(state_.rollbacks), what,
-                      where, kept ? "the checkpoints hold the state before" : "there is no checkpoint yet",
-                      result.cause.advice.empty() ? advice_on_collapse() : result.cause.advice));
-    }
+    const bool again = keeps_good() && state_.rollbacks < job_.train.collapse.rollbacks;
+    if (!again) throw collapse_error(job_, state_, result, record_->has_checkpoint());
+    const auto [what, where] = collapse_of(state_, result);
     const int rollbacks = state_.rollbacks + 1;
     comm::Moment behind = moment_of(*good_);
     behind.rollbacks = rollbacks;

@@ -31,7 +31,6 @@ class SynchronousExchange : public Exchange {
  protected:
   /// Which replicas come together.
   virtual ReplicaScope& scope() { return all_.value(); }
-  const job::Job& job() const { return job_; }
 
  private:
   void sum_on_devices(const Bucket& bucket, std::vector<Message>& messages, std::span<float> total,

@@ -71,12 +71,10 @@ IslandState IslandStates::fresh(const TrainState& state) const {
 std::map<int, std::set<int>> IslandStates::who_holds(const std::map<int, Held>& mine) const {
   nlohmann::json numbers = nlohmann::json::array();
   for (const auto& [island, held] : mine) numbers.push_back(island);
-  std::string all = nlohmann::json(group_.gather_text(numbers.dump())).dump();
-  broadcast_bytes(group_, all, 0);
   std::map<int, std::set<int>> holders;
   int rank = 0;
-  for (const nlohmann::json& text : nlohmann::json::parse(all)) {
-    for (const int island : nlohmann::json::parse(text.get<std::string>())) holders[island].insert(rank);
+  for (const std::string& text : texts_of_all(group_, numbers.dump())) {
+    for (const int island : nlohmann::json::parse(text)) holders[island].insert(rank);
     ++rank;
   }
   return holders;
@@ -96,7 +94,8 @@ void IslandStates::find(const TrainState& state) {
     for (const int island : islands_.carried()) begin_with(island, fresh(state));
     return;
   }
-  for (int island = 0; island < told_in(state) && told_in(state) == islands_.count(); ++island) {
+  const int told = told_in(state) == islands_.count() ? islands_.count() : 0;
+  for (int island = 0; island < told; ++island) {
     if (mine.contains(island)) continue;
     Held held{state.rollbacks, state.global_step, fresh(state)};
     for_each_buffer(island, state, held.state, [&](const std::string& name, std::span<float> values) {
@@ -122,7 +121,7 @@ void IslandStates::find(const TrainState& state) {
       if (!have.contains(rank)) ranks.push_back(rank);
     const auto held = mine.find(island);
     const bool holds = held != mine.end();
-    IslandState one = held != mine.end() ? std::move(held->second.state) : fresh(state);
+    IslandState one = holds ? std::move(held->second.state) : fresh(state);
     if (ranks.size() > 1 && std::ranges::find(ranks, group_.rank()) != ranks.end())
       for_each_buffer(island, state, one, [&](const std::string&, std::span<float> values) {
         group_.broadcast_among(ranks, std::as_writable_bytes(values));

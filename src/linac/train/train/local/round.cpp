@@ -80,13 +80,12 @@ AlignedFloats packed(const job::Job& job, const TrainState& begin, const IslandR
 
 // The sum of the ways of all islands, each in bytes. What these lack goes into the islands' states, on all workers that
 // carry an island.
-void sum_in_bytes(const job::Job& job, Islands& islands, const TrainState& begin, const Cut& cut,
-                  const std::map<int, IslandRound>& rounds, std::map<int, IslandState>& kept, std::span<float> total) {
+void sum_in_bytes(Islands& islands, const TrainState& begin, const std::map<int, AlignedFloats>& told,
+                  std::map<int, IslandState>& kept, std::span<float> total) {
   std::vector<std::vector<std::byte>> parts;
   size_t size = 0;
   for (const Network& network : begin.networks) size += int8_bytes(network.parameters.trainable.size());
-  for (const auto& [island, round] : rounds) {
-    const AlignedFloats values = packed(job, begin, round, cut);
+  for (const auto& [island, values] : told) {
     std::vector<std::byte> bytes;
     size_t at = 0;
     for (size_t n = 0; n < begin.networks.size(); ++n) {
@@ -163,14 +162,10 @@ StepResult agree_on_round(comm::Group& group, const std::map<int, IslandRound>& 
                       {"words", round.broken.cause.words},
                       {"advice", round.broken.cause.advice}};
   }
-  const auto dumped = [](const nlohmann::json& json) {
-    return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-  };
-  std::string all = dumped(nlohmann::json(group.gather_text(dumped(mine))));
-  broadcast_bytes(group, all, 0);
   StepResult result;
-  for (const nlohmann::json& text : nlohmann::json::parse(all)) {
-    const auto one = nlohmann::json::parse(text.get<std::string>());
+  const std::string text_of_mine = mine.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  for (const std::string& text : texts_of_all(group, text_of_mine)) {
+    const auto one = nlohmann::json::parse(text);
     const auto wished = static_cast<StepWish>(one.at("wish").get<int>());
     result.stop_requested |= wished == StepWish::kStop;
     result.leaving += wished == StepWish::kLeave ? 1 : 0;
@@ -198,19 +193,19 @@ RoundEnd end_of_round(const job::Job& job, Islands& islands, const TrainState& b
     kept.left_out = states.of(island).left_out;
   }
 
-  std::vector<AlignedFloats> led;
-  for (const int island : islands.led()) led.push_back(packed(job, begin, rounds.at(island), cut));
+  std::map<int, AlignedFloats> told;
+  for (const auto& [island, round] : rounds) told.emplace(island, packed(job, begin, round, cut));
   AlignedFloats total(cut.ways + cut.rest);
   const auto sum = [&](size_t from, size_t count, comm::Exchange exchange) {
     std::vector<std::span<float>> parts;
-    for (AlignedFloats& values : led) parts.push_back(std::span(values).subspan(from, count));
+    for (const int island : islands.led()) parts.push_back(std::span(told.at(island)).subspan(from, count));
     islands.sum(parts, std::span(total).subspan(from, count), exchange);
   };
   if (job.train.sync.exchange == "fp32") {
     sum(0, total.size(), comm::Exchange::kFloat);
   } else {
     if (in_bytes(job))
-      sum_in_bytes(job, islands, begin, cut, rounds, end.kept, std::span(total).first(cut.ways));
+      sum_in_bytes(islands, begin, told, end.kept, std::span(total).first(cut.ways));
     else
       sum(0, cut.ways, comm::Exchange::kBfloat16);
     sum(cut.ways, cut.rest, comm::Exchange::kFloat);

@@ -132,14 +132,11 @@ StepResult::Cause FitLoop::cause_of(const TrainState& state, const std::vector<d
       mine["advice"] = models::advice_for_training(*found);
     }
   }
-  std::string all =
-      nlohmann::json(update_.group().gather_text(mine.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)))
-          .dump();
-  broadcast_bytes(update_.group(), all, 0);
   size_t count = 0;
   nlohmann::json told;  // of the first worker that knows a layer, or else a part
-  for (const nlohmann::json& text : nlohmann::json::parse(all)) {
-    const auto one = nlohmann::json::parse(text.get<std::string>());
+  const std::string text_of_mine = mine.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  for (const std::string& text : texts_of_all(update_.group(), text_of_mine)) {
+    const auto one = nlohmann::json::parse(text);
     count += one.at("events").get<size_t>();
     if (told.is_null() || (told["layer"] == "" && (one["layer"] != "" || told["part"] == ""))) told = one;
   }

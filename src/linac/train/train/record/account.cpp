@@ -43,10 +43,8 @@ void ToldAccount::tell(comm::Group& group, const PhaseClock& clock, HostEnergy& 
 }
 
 std::vector<job::WorkerAccount> gather_accounts(comm::Group& group, const job::WorkerAccount& mine) {
-  std::string carried = nlohmann::json(group.gather_text(job::to_text(mine))).dump();
-  broadcast_bytes(group, carried, 0);
   std::vector<job::WorkerAccount> all;
-  for (const auto& text : nlohmann::json::parse(carried)) all.push_back(job::read_account(text.get<std::string>()));
+  for (const std::string& text : texts_of_all(group, job::to_text(mine))) all.push_back(job::read_account(text));
   return all;
 }
 
