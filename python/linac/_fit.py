@@ -206,7 +206,7 @@ class _FolderFor:
         if self._folder is not None and "://" in os.fspath(self._folder):
             raise refused("fit", f"{os.fspath(self._folder)} is no folder of this machine", "`linac train --out` keeps a run at an object store")
         try:
-            folder = pathlib.Path(os.path.abspath(self._folder)) if self._folder is not None else _new_folder(self._name)
+            folder = pathlib.Path(os.path.abspath(self._folder)) if self._folder is not None else new_folder("runs", self._name)
             folder.mkdir(parents=True, exist_ok=True)
             if (folder / "run.json").exists() or (folder / FOLDER).exists():
                 raise _taken(folder)
@@ -224,19 +224,20 @@ def _folder_for(folder: "str | os.PathLike[str] | None", name: str) -> _FolderFo
     return _FolderFor(folder, name)
 
 
-def _new_folder(name: str) -> pathlib.Path:
+def new_folder(place: str, name: str) -> pathlib.Path:
+    """PLACE/NAME-DATE-TIME in the working folder, which no other call has."""
     safe = "".join(c if c.isalnum() or c in "-_" else "-" for c in name)[:80]
-    runs = pathlib.Path.cwd() / "runs"
-    runs.mkdir(exist_ok=True)
+    all_of_them = pathlib.Path.cwd() / place
+    all_of_them.mkdir(exist_ok=True)
     stamp = time.strftime("%Y%m%d-%H%M%S")
     for number in range(1000):
-        folder = runs / (f"{safe}-{stamp}" + (f"-{number}" if number else ""))
+        folder = all_of_them / (f"{safe}-{stamp}" + (f"-{number}" if number else ""))
         try:
             folder.mkdir()
             return folder
         except FileExistsError:
             pass
-    raise refused("fit", f"{runs} has a thousand runs of this second", "name a folder", 4)
+    raise refused(place, f"{all_of_them} has a thousand of this second", "name a folder", 4)
 
 
 def files(value: Any) -> list[str]:

@@ -84,7 +84,7 @@ def tune(
     Raises LinacError where the program refuses the study.
     """
     searched = Space(space)
-    chosen = pathlib.Path(os.path.abspath(folder)) if folder is not None else pathlib.Path.cwd() / "studies" / f"tune-{time.strftime('%Y%m%d-%H%M%S')}"
+    chosen = pathlib.Path(os.path.abspath(folder)) if folder is not None else _fit.new_folder("studies", "tune")
     words: dict[str, Any] = {
         "search": searched.search, "constraints": list(constraints), "sampler": _named(sampler), "pruner": _named(pruner), "seed": seed,
         "budget": {"trials": n_trials}, "parallel": n_jobs,

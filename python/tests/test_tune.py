@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 
 import pytest
 
@@ -105,6 +106,12 @@ def test_threads_and_timeouts():
     study = linac.tune(objective, SPACE, n_trials=6, n_jobs=3)
     assert sorted(together) == [1, 2, 3, 4, 5, 6] and {one.state for one in study.trials} == {"complete"}
     assert linac.tune(parabola, SPACE, timeout=0.0).trials == []
+
+
+def test_two_in_a_second(monkeypatch):
+    """Calls that begin in the same second, without a folder, have a study each."""
+    monkeypatch.setattr(time, "strftime", lambda _: "20300101-000000")
+    assert len({linac.tune(parabola, SPACE, n_trials=1).folder for _ in range(3)}) == 3
 
 
 KILLED = """

@@ -119,20 +119,26 @@ std::string text_of(const json& object, const char* name, std::optional<std::str
   return value->get<std::string>();
 }
 
+int64_t integer_from(const json& value, const char* name) {
+  const auto integer = as_integer(value);
+  if (!integer) refuse(name, value, "an integer of 64 bits");
+  return *integer;
+}
+
+double number_from(const json& value, const char* name) {
+  const auto number = as_number(value);
+  if (!number) refuse(name, value, "a number, \"NaN\", \"Infinity\" or \"-Infinity\"");
+  return *number;
+}
+
 int64_t integer_of(const json& object, const char* name, std::optional<int64_t> otherwise) {
   const json* value = member(object, name, otherwise.has_value());
-  if (!value) return *otherwise;
-  const auto integer = as_integer(*value);
-  if (!integer) refuse(name, *value, "an integer of 64 bits");
-  return *integer;
+  return value ? integer_from(*value, name) : *otherwise;
 }
 
 double number_of(const json& object, const char* name, std::optional<double> otherwise) {
   const json* value = member(object, name, otherwise.has_value());
-  if (!value) return *otherwise;
-  const auto number = as_number(*value);
-  if (!number) refuse(name, *value, "a number, \"NaN\", \"Infinity\" or \"-Infinity\"");
-  return *number;
+  return value ? number_from(*value, name) : *otherwise;
 }
 
 bool flag_of(const json& object, const char* name, std::optional<bool> otherwise) {

@@ -20,6 +20,9 @@ std::string text_of(const nlohmann::json& object, const char* name,
 int64_t integer_of(const nlohmann::json& object, const char* name, std::optional<int64_t> otherwise = std::nullopt);
 double number_of(const nlohmann::json& object, const char* name, std::optional<double> otherwise = std::nullopt);
 bool flag_of(const nlohmann::json& object, const char* name, std::optional<bool> otherwise = std::nullopt);
+/// The same of a value that stands in a list; `name` is for the refusal.
+int64_t integer_from(const nlohmann::json& value, const char* name);
+double number_from(const nlohmann::json& value, const char* name);
 
 /// A number as JSON: NaN and infinities, which JSON lacks, as text.
 nlohmann::json number_json(double value);

@@ -107,6 +107,9 @@ class Connection {
     }
     if (request.body.size() > Traffic::kLargeBytes) place_.traffic.large = true;
     if (!failure && outcome == Outcome::kDone) {
+      if (request.body.size() > LargeTurns::kLargeBytes) {
+        co_await place_.large_turns.take();
+      }
       Response response = co_await place_.dispatcher.answer(route, request);
       co_return response;
     }

@@ -9,6 +9,7 @@
 
 #include "linac/control/http/routes/dispatcher.h"
 #include "linac/control/http/server/guests.h"
+#include "linac/control/http/server/large_turns.h"
 #include "linac/control/http/server/stream.h"
 #include "linac/control/http/traffic.h"
 
@@ -22,6 +23,7 @@ struct ConnectionPlace {
   Traffic& traffic;
   const std::filesystem::path& uploads;
   Idle& idle;
+  LargeTurns& large_turns;
   boost::asio::ssl::context* tls = nullptr;  // null: plain, but for those who begin by a handshake ...
   boost::asio::ssl::context* own = nullptr;  // ... if there is this
   int64_t keep_free = 0;                     // bytes of the disk with `uploads`

@@ -30,6 +30,7 @@ struct Worker {
   asio::io_context io{1};
   asio::executor_work_guard<asio::io_context::executor_type> guard{io.get_executor()};
   Idle idle;
+  LargeTurns large_turns{io};
   std::thread thread;
 };
 
@@ -159,7 +160,8 @@ class Server::Implementation {
         continue;  // closes it
       }
       ++traffic_.connections;
-      const ConnectionPlace place{dispatcher_, traffic_, uploads_, worker.idle, tls_.get(), own_.get(), keep_free_};
+      const ConnectionPlace place{dispatcher_,        traffic_,   uploads_,   worker.idle,
+                                  worker.large_turns, tls_.get(), own_.get(), keep_free_};
       asio::co_spawn(worker.io, converse(place, std::move(socket), from, std::move(guest), stream), asio::detached);
     }
   }

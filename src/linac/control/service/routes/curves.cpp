@@ -72,10 +72,9 @@ std::vector<catalog::KeyedPoint> points_of(const json& object) {
       if (!point.is_array() || point.size() != 3)
         throw Refusal(RefusalKind::kInvalid,
                       fmt::format("[points] '{}': a point is [step, time_ms, value]", printable(key)));
-      const json named = {{"step", point[0]}, {"time_ms", point[1]}, {"value", point[2]}};
-      points.push_back(
-          {key,
-           {http::integer_of(named, "step"), http::integer_of(named, "time_ms"), http::number_of(named, "value")}});
+      points.push_back({key,
+                        {http::integer_from(point[0], "step"), http::integer_from(point[1], "time_ms"),
+                         http::number_from(point[2], "value")}});
       if (points.size() > kPointsMax)
         throw Refusal(RefusalKind::kInvalid,
                       fmt::format("[points] more than {} points in a batch; send several", kPointsMax));
