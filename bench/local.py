@@ -63,17 +63,19 @@ def sites_ways(sites: int) -> dict[str, dict]:
         "local, every 20, moments anew": local | {"train.sync.every": 20, "train.sync.moments": "reset"},
         "local, every 20, moments anew, bytes": local | {"train.sync.every": 20, "train.sync.moments": "reset", "train.sync.exchange": "int8", "train.sync.copies": "false"},
         "local, every 20 (DiLoCo)": local | {"train.sync.every": 20, "train.sync.copies": "false"},
+        "easgd, every 20": local | {"train.sync.mode": "easgd", "train.sync.every": 20, "train.sync.moments": "reset", "train.sync.copies": "false"},
         "local, every 20, averaged": local | {"train.sync.every": 20, "train.sync.moments": "average", "train.sync.outer.lr": 1, "train.sync.outer.momentum": 0},
     }
 
 
 def uneven_ways() -> dict[str, dict]:
-    local = {"train.sync.mode": "local", "train.sync.groups": 13, "train.replicas": 13}
+    local = {"train.sync.mode": "local", "train.sync.groups": 13, "train.replicas": 13}  # the slow one carries a group, the others four
     return {
         "exact, replicas stay": {"train.replicas": 13, "distribution.balance": "false"},
         "exact, replicas move": {"train.replicas": 13},
         "local, every 10": local | {"train.sync.every": 10},
         "local, every 30": local | {"train.sync.every": 30},
+        "easgd, every 10": local | {"train.sync.mode": "easgd", "train.sync.every": 10},
     }
 
 
@@ -165,7 +167,7 @@ def main() -> None:
             for number in range(options.rounds):
                 for way, settings in ways.items():
                     out = folder / f"{number}-{way.replace(' ', '-').replace(',', '')}"
-                    more = {} if sites else {"train.batch": 20, "train.epochs": 12, "train.early_stopping.patience": -1}
+                    more = {} if sites else {"train.batch": 4, "train.epochs": 10, "train.early_stopping.patience": -1}
                     found = train(out, job, more | settings, places, sites, net)
                     result["ways"][way].append(found)
                     say(f"round {number + 1}, {way}: " + ", ".join(f"{epoch['loss']:.4g} at {epoch['s']:.0f} s" for epoch in found["epochs"]))

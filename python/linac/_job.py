@@ -143,6 +143,7 @@ class TrainSync(TypedDict, total=False):
     moments: str
     exchange: str
     copies: bool
+    beta: float
     outer: TrainSyncOuter
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Groups that train apart (train.sync.mode = local) beside an independent implementation in NumPy: a hundred steps of a network of two
+"""Groups that train apart (train.sync.mode = local, easgd) beside an independent implementation in NumPy: a hundred steps of a network of two
 layers, by the papers' rules, on the events that each replica has in each step (linac.loader reads them in the training's order).
 
 usage: local_reference_test.py FOLDER"""
@@ -30,6 +30,8 @@ RULES = {  # what a job says of train.sync, and of its optimizer
     "averaged moments": ({"every": 3, "moments": "average"}, "adam"),
     "moments begin anew": ({"every": 3, "moments": "reset"}, "momentum"),
     "post-local SGD": ({"every": 5, "begin": 35, "outer": {"lr": 1, "momentum": 0}}, "momentum"),
+    "elastic averaging": ({"mode": "easgd", "every": 4, "beta": 0.8}, "momentum"),
+    "elastic averaging, averaged moments": ({"mode": "easgd", "every": 3, "moments": "average"}, "adam"),
     "bytes": ({"every": 5, "exchange": "int8"}, "sgd"),
 }
 OPTIMIZERS = {"sgd": {"name": "sgd", "momentum": 0.0}, "momentum": {"name": "sgd", "momentum": 0.9}, "adam": {"name": "adam"}}
@@ -93,19 +95,24 @@ def reference(start: list[np.ndarray], steps: list[list[tuple]], sync: dict, kin
     for one in kept:  # begins with what was there
         one.slots, one.updates = [[v.copy() for v in slot] for slot in inner.slots], inner.updates
     left_out = [np.zeros(sum(w.size for w in start)) for _ in range(GROUPS)]
+    own, elastic, beta = [[w.copy() for w in shared] for _ in range(GROUPS)], sync.get("mode") == "easgd", sync.get("beta", 0.9)
     in_epoch, each = len(steps) // EPOCHS, REPLICAS // GROUPS
     while at < len(steps):
         count = min(sync["every"], in_epoch - at % in_epoch)
         ways = []
         for group in range(GROUPS):
-            weights = [w.copy() for w in shared]
+            weights = [w.copy() for w in (own[group] if elastic else shared)]
             for step in range(at, at + count):
                 kept[group].step(weights, mean([gradient(weights, *part) for part in steps[step][group * each:(group + 1) * each]]))
             way = [a - b for a, b in zip(shared, weights)]
+            own[group] = [w + beta / GROUPS * away for w, away in zip(weights, way)]
             if sync.get("exchange") == "int8":
                 way, left_out[group] = in_bytes(way, left_out[group])
             ways.append(way)
         for i, way in enumerate(mean(ways)):
+            if elastic:
+                shared[i] = shared[i] - beta * way
+                continue
             momentum[i] = outer["momentum"] * momentum[i] + way
             shared[i] = shared[i] - outer["lr"] * (way + outer["momentum"] * momentum[i] if outer["nesterov"] else momentum[i])
         if sync.get("moments") == "average":

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Groups that train apart for a round of steps (train.sync.mode = local): the same bits on any number of workers, also when workers
+"""Groups that train apart for a round of steps (train.sync.mode = local, easgd): the same bits on any number of workers, also when workers
 are lost and join, and after a resume; whole averages after each step are the exact sum; each event once an epoch.
 
   local_test.py [--long]     --long: the other kinds of models, branches, and a signal in the midst of a round
@@ -24,6 +24,7 @@ CHAIN = {"job": "examples/cell-chain.yaml", "model.hidden": 8, "model.layer_hidd
 MODES = {
     "averaged moments": {"train.sync.moments": "average"},
     "bytes between groups": {"train.sync.exchange": "int8", "train.sync.moments": "reset"},
+    "elastic averaging": {"train.sync.mode": "easgd"},
     "two bytes, exact at first": {"train.sync.exchange": "bf16", "train.sync.begin": 5},
 }
 
@@ -76,9 +77,9 @@ def killed(folder: pathlib.Path, calm: pathlib.Path, settings: dict, name: str) 
     same_end(calm, run.out, f"{name}: two workers of three lost, one joined")
 
 
-def resumed(folder: pathlib.Path, calm: pathlib.Path) -> None:
-    out = trained(folder, "resumed", JOB | {"train.epochs": 4, "train.max_steps": 13}, "--workers", "2")
-    runs.run(out, JOB | {"train.epochs": 4, "train.max_steps": 0}, "--workers", "1", "--resume")
+def resumed(folder: pathlib.Path, calm: pathlib.Path, settings: dict) -> None:
+    out = trained(folder, "resumed", settings | {"train.epochs": 4, "train.max_steps": 13}, "--workers", "2")
+    runs.run(out, settings | {"train.epochs": 4, "train.max_steps": 0}, "--workers", "1", "--resume")
     same_end(calm, out, "stopped behind a round, resumed by another number of workers")
 
 
@@ -112,6 +113,7 @@ def refused(folder: pathlib.Path) -> None:
     for setting, words in {
             "train.sync.groups=3": "train.replicas = 8 do not divide into train.sync.groups = 3",
             "train.sync.mode=gossip": "train.sync.mode",
+            "train.sync.beta=0": "train.sync.beta must be above 0 and at most 1",
             "train.sync.outer.momentum=1": "train.sync.outer.momentum must be at least 0 and below 1",
     }.items():
         text = runs.linac("check", "examples/topology.yaml", "--set", "train.sync.mode=local", "--set", "train.replicas=8", "--set", setting, status=2)
@@ -128,7 +130,7 @@ def short(folder: pathlib.Path) -> None:
     every_step_averaged(folder)
     calm = trained(folder, "calm", JOB | {"train.epochs": 4}, "--workers", "1")
     killed(folder, calm, JOB, "killed")
-    resumed(folder, calm)
+    resumed(folder, calm, JOB)
     refused(folder)
 
 
@@ -137,6 +139,10 @@ def long(folder: pathlib.Path) -> None:
     same_end(*(trained(folder, f"gan {workers}", gan, "--workers", workers) for workers in ("1", "2")), "a GAN, whose steps look ahead")
     chain = CHAIN | {"train.sync.mode": "local", "train.sync.groups": 2, "train.sync.every": 3}
     same_end(*(trained(folder, f"chain {workers}", chain, "--workers", workers) for workers in ("1", "2")), "a cell_chain")
+    elastic = JOB | MODES["elastic averaging"]
+    calm = trained(folder, "calm", elastic | {"train.epochs": 4}, "--workers", "1")
+    killed(folder, calm, elastic, "elastic")
+    resumed(folder, calm, elastic)
     branched(folder, trained(folder, "one", JOB, "--workers", "2"))
     broken_off(folder)
 

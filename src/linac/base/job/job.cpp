@@ -68,7 +68,7 @@ namespace {
 
 void validate_sync(const Train& train, const std::string& where) {
   const Sync& sync = train.sync;
-  need_one_of(sync.mode, {"exact", "local"}, where, "train.sync.mode");
+  need_one_of(sync.mode, {"exact", "local", "easgd"}, where, "train.sync.mode");
   need(sync.groups > 0 && sync.groups <= 256, where, "train.sync.groups must be 1 to 256");
   need(sync.every > 0, where, "train.sync.every must be at least 1 step");
   need(sync.begin >= 0, where, "train.sync.begin must not be negative");
@@ -77,7 +77,8 @@ void validate_sync(const Train& train, const std::string& where) {
   need(sync.outer.lr > 0, where, "train.sync.outer.lr must be positive");
   need(sync.outer.momentum >= 0 && sync.outer.momentum < 1, where,
        "train.sync.outer.momentum must be at least 0 and below 1");
-  if (!sync.is_local()) return;
+  need(sync.beta > 0 && sync.beta <= 1, where, "train.sync.beta must be above 0 and at most 1");
+  if (!sync.is_apart()) return;
   need(train.replicas % sync.groups == 0, where,
        fmt::format("train.replicas = {} do not divide into train.sync.groups = {} of equally many: set train.replicas "
                    "to a multiple of {}",

@@ -27,27 +27,33 @@ struct Sync {
   int64_t begin = 0;
   std::string moments = "keep", exchange = "fp32";
   bool copies = true;
+  double beta = 0.9;
   OuterOptimizer outer;
 
-  bool is_local() const { return mode == "local"; }
+  /// Whether groups of replicas train apart.
+  bool is_apart() const { return mode != "exact"; }
+  /// Whether each group goes on from weights of its own.
+  bool is_elastic() const { return mode == "easgd"; }
 
   template <class V>
   void fields(V& v) {
     v("mode", mode,
       "exact: every step adds up all replicas. local: groups of replicas train apart, and come together every so many "
-      "steps");
-    v("groups", groups, "local: so many groups of equally many replicas; they change the result, unlike workers");
-    v("every", every, "local: steps of a round, after which the groups come together; an epoch ends a round too");
-    v("begin", begin, "local: so many steps are exact before the first round (post-local SGD)");
+      "steps. easgd: so too, but each group goes on from weights of its own, which those of all pull at and follow "
+      "(elastic averaging)");
+    v("groups", groups, "apart: so many groups of equally many replicas; they change the result, unlike workers");
+    v("every", every, "apart: steps of a round, after which the groups come together; an epoch ends a round too");
+    v("begin", begin, "apart: so many steps are exact before the first round (post-local SGD)");
     v("moments", moments,
-      "local: what becomes of a group's optimiser where it comes together with others: keep (DiLoCo), average, or "
+      "apart: what becomes of a group's optimiser where it comes together with others: keep (DiLoCo), average, or "
       "reset");
     v("exchange", exchange,
-      "local: of what travels between groups: fp32, bf16, or int8, whose error is carried to the next round");
+      "apart: of what travels between groups: fp32, bf16, or int8, whose error is carried to the next round");
     v("copies", copies,
-      "local: whether another group's workers have a copy of what a group keeps (moments, the error of int8), so that "
-      "workers that are lost change nothing; it travels in each round");
-    v("outer", outer, "");
+      "apart: whether another group's workers have a copy of what a group keeps (moments, the error of int8, weights "
+      "of easgd), so that workers that are lost change nothing; it travels in each round");
+    v("beta", beta, "easgd: the moving rate; a group's weights and those of all move together by beta / groups");
+    v("outer", outer, "of local");
   }
 };
 

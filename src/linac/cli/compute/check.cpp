@@ -131,7 +131,7 @@ void run_check(const CheckOptions& options) {
     fmt::print("data\n");
     for (const std::string& line : data) fmt::print("  {}\n", line);
     fmt::print("  {}\n", epoch);
-    if (job.train.sync.is_local()) fmt::print("  {}\n", train::rounds_in_words(job, loop.steps->initial_state()));
+    if (job.train.sync.is_apart()) fmt::print("  {}\n", train::rounds_in_words(job, loop.steps->initial_state()));
     fmt::print("\none step of one replica\n");
   }
   DataLinks links = measure_links(job, *loop.data);

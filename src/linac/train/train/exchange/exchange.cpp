@@ -21,6 +21,7 @@ struct ExchangeRule {
 constexpr ExchangeRule kRules[] = {
     {"exact", make<SynchronousExchange>},
     {"local", make<IslandExchange>},
+    {"easgd", make<IslandExchange>},
 };
 
 }  // namespace

@@ -57,7 +57,7 @@ struct ExchangeParts {
   const job::Job& job;
   comm::Group& group;                 // of all workers
   ReplicaDevices* devices = nullptr;  // gradients come from there, as roots of what this worker carries
-  Islands* islands = nullptr;         // of train.sync.mode = local
+  Islands* islands = nullptr;         // of replicas that train apart
 };
 using MakeExchange = std::unique_ptr<Exchange> (*)(const ExchangeParts& parts);
 

@@ -7,7 +7,7 @@ namespace linac::train {
 IslandExchange::IslandExchange(const ExchangeParts& parts) : SynchronousExchange(parts), islands_(*parts.islands) {
   if (parts.devices != nullptr)
     throw user_error(
-        "[train] train.sync.mode = local takes one GPU a worker: set distribution.devices_per_worker = 1 and as many "
+        "[train] groups that train apart take one GPU a worker: set distribution.devices_per_worker = 1 and as many "
         "workers as there are GPUs");
 }
 

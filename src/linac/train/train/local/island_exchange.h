@@ -1,5 +1,5 @@
 #pragma once
-// The rule of a step in train.sync.mode = local: as the synchronous one, of the replicas of the island that is selected
+// The rule of a step where groups train apart: as the synchronous one, of the replicas of the island that is selected
 // (local/islands.h). A gradient of the job is a mean over all replicas; here it becomes that over the island's.
 
 #include <span>

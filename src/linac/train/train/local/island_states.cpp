@@ -41,6 +41,7 @@ void IslandStates::for_each_buffer(int island, const TrainState& shape, IslandSt
   for (size_t i = 0; i < state.optimizers.size(); ++i) {
     const std::string name = fmt::format("{}{}/", prefix_of(island), shape.networks[i].name);
     if (!state.left_out.empty()) visit(name + "left_out", std::span<float>(state.left_out[i]));
+    if (!state.weights.empty()) visit(name + "weights", std::span<float>(state.weights[i]));
     if (job_.train.sync.moments != "keep") continue;
     optimizer::Optimizer& optimizer = state.optimizers[i];
     float updates[] = {static_cast<float>(optimizer.updates() / kDigit),
@@ -55,7 +56,8 @@ IslandStates::IslandStates(const job::Job& job, comm::Group& group, Islands& isl
     : job_(job), group_(group), islands_(islands) {}
 
 bool IslandStates::keeps() const {
-  return job_.train.sync.moments == "keep" || job_.train.sync.exchange == "int8";
+  const job::Sync& sync = job_.train.sync;
+  return sync.moments == "keep" || sync.exchange == "int8" || sync.is_elastic();
 }
 
 IslandState IslandStates::fresh(const TrainState& state) const {
@@ -63,6 +65,7 @@ IslandState IslandStates::fresh(const TrainState& state) const {
   for (const Network& network : state.networks) {
     made.optimizers.push_back(network.optimizer);
     if (job_.train.sync.exchange == "int8") made.left_out.emplace_back(network.parameters.trainable.size(), 0.0F);
+    if (job_.train.sync.is_elastic()) made.weights.push_back(network.parameters.trainable);
   }
   return made;
 }
@@ -113,7 +116,7 @@ void IslandStates::find(const TrainState& state) {
     if (have.empty()) {
       if (carries) begin_with(island, fresh(state));
       if (group_.rank() == 0)
-        log::warn(fmt::format("[train] group {}: nobody has what its optimiser had kept; it begins anew", island));
+        log::warn(fmt::format("[train] group {}: nobody has what it had kept; its optimiser begins anew", island));
       continue;
     }
     std::vector<int> ranks{*have.begin()};

@@ -1,13 +1,15 @@
 #pragma once
-// What an island keeps from round to round beside the weights that all share: the state of its optimisers, and what
-// int8 has left out of its last way. Only the workers that carry the island have it, and one that speaks for another
-// island, so that whoever is lost takes nothing along; when a checkpoint is due, all get it. Used from one thread.
+// What an island keeps from round to round beside the weights that all share: the state of its optimisers, what int8
+// has left out of its last way, and weights of its own where the rule lets it have some. Only the workers that carry
+// the island have it, and one that speaks for another island, so that whoever is lost takes nothing along; when a
+// checkpoint is due, all get it. Used from one thread.
 
 #include <cstdint>
 #include <map>
 #include <set>
 #include <vector>
 
+#include "linac/base/base/aligned.h"
 #include "linac/base/job/job.h"
 #include "linac/train/comm/group.h"
 #include "linac/train/train/local/islands.h"
@@ -18,6 +20,7 @@ namespace linac::train {
 struct IslandState {
   std::vector<optimizer::Optimizer> optimizers;  // of the networks of TrainState, in their order
   std::vector<std::vector<float>> left_out;      // likewise; empty without int8
+  std::vector<AlignedFloats> weights;            // that it goes on from, likewise; empty but for easgd: those of all
 };
 
 class IslandStates {

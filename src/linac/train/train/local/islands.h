@@ -1,8 +1,8 @@
 #pragma once
-// The islands of a training with train.sync.mode = local (the job calls them groups, here comm::Group has that word):
-// sets of equally many neighbouring replicas that train apart for a round. Which workers carry an island follows from
-// the group's view, and nothing that is computed depends on it: one worker may carry all islands, one after the other,
-// or many may share one. Used from one thread.
+// The islands of a training whose train.sync.mode is not exact (the job calls them groups, here comm::Group has that
+// word): sets of equally many neighbouring replicas that train apart for a round. Which workers carry an island follows
+// from the group's view, and nothing that is computed depends on it: one worker may carry all islands, one after the
+// other, or many may share one. Used from one thread.
 
 #include <map>
 #include <memory>

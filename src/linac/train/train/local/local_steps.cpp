@@ -75,7 +75,10 @@ void LocalSteps::go_on(int island, const TrainState& begin, int64_t steps) {
                    .exchange = {},
                    .lineage = begin.lineage};
     const IslandState& kept = states_.of(island);
-    for (size_t n = 0; n < round.state.networks.size(); ++n) round.state.networks[n].optimizer = kept.optimizers[n];
+    for (size_t n = 0; n < round.state.networks.size(); ++n) {
+      round.state.networks[n].optimizer = kept.optimizers[n];
+      if (!kept.weights.empty()) round.state.networks[n].parameters.trainable = kept.weights[n];
+    }
   }
   const auto left = steps - static_cast<int64_t>(round.losses.size());
   if (left == 0) return;

@@ -1,11 +1,11 @@
 #pragma once
 // A training in which islands of replicas train apart for a round of steps, and then come together: train.sync.mode =
-// local. It drives a loop of any kind, island by island; what comes out depends on the islands and never on who carries
-// them, so a run over many sites is repeated to the same bits by one worker. Each event trains once an epoch: a step of
-// an island takes its replicas' part of the same global batch that an exact step would take.
+// local, easgd. It drives a loop of any kind, island by island; what comes out depends on the islands and never on who
+// carries them, so a run over many sites is repeated to the same bits by one worker. Each event trains once an epoch: a
+// step of an island takes its replicas' part of the same global batch that an exact step would take.
 //
 // Sources: local SGD (Stich, arXiv:1805.09767), post-local SGD (Lin et al., arXiv:1808.07217), DiLoCo (Douillard et
-// al., arXiv:2311.08105).
+// al., arXiv:2311.08105), elastic averaging (Zhang et al., arXiv:1412.6651).
 
 #include <functional>
 #include <map>

@@ -40,6 +40,12 @@ TEST(OuterStep, LooksAheadAsNesterov) {
   EXPECT_FLOAT_EQ(weights[0], -0.75F - 0.875F);  // 0.5 (1 + 0.75)
 }
 
+TEST(ElasticStep, AGroupAndThoseOfAllMoveTowardsEachOther) {
+  std::vector<float> weights{1, -2};
+  elastic_step(0.25F, weights, std::vector<float>{3, -2});
+  EXPECT_EQ(weights, (std::vector<float>{1.5F, -2}));
+}
+
 TEST(Int8Way, WhatIsLeftOutComesWithTheNextOne) {
   const size_t count = 700;  // of which the last block is no whole one
   std::vector<float> left_out(count), told(count), sum(count), wanted(count);

@@ -16,4 +16,8 @@ void outer_step(const job::OuterOptimizer& settings, std::span<float> weights, s
   }
 }
 
+void elastic_step(float alpha, std::span<float> weights, std::span<const float> of_all) {
+  for (size_t i = 0; i < weights.size(); ++i) weights[i] -= alpha * (weights[i] - of_all[i]);
+}
+
 }  // namespace linac::train

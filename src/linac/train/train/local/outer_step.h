@@ -14,4 +14,10 @@ namespace linac::train {
 void outer_step(const job::OuterOptimizer& settings, std::span<float> weights, std::span<const float> way,
                 std::span<float> momentum);
 
+/// What synchronous elastic averaging (Zhang et al., arXiv:1412.6651, equations 5 and 6) makes of the weights that an
+/// island had in the end: they go by `alpha`, the moving rate for one island, towards those of all where the round
+/// began. Those of all go by the same part of each island's way, which is an outer_step of momentum 0 whose rate is the
+/// number of islands times alpha. All of the same size.
+void elastic_step(float alpha, std::span<float> weights, std::span<const float> of_all);
+
 }  // namespace linac::train

@@ -113,6 +113,18 @@ void sum_in_bytes(Islands& islands, const TrainState& begin, const std::map<int,
   }
 }
 
+// The weights that an island goes on from, by network.
+std::vector<AlignedFloats> pulled(const job::Job& job, const TrainState& begin, const TrainState& island) {
+  const auto alpha = static_cast<float>(job.train.sync.beta / job.train.sync.groups);
+  std::vector<AlignedFloats> all;
+  for (size_t n = 0; n < begin.networks.size(); ++n) {
+    all.push_back(island.networks[n].parameters.trainable);
+    elastic_step(alpha, all.back(), begin.networks[n].parameters.trainable);
+    graph::enforce(begin.networks[n].constraints, all.back());
+  }
+  return all;
+}
+
 optimizer::Optimizer restarted(const optimizer::Optimizer& optimizer, const optimizer::Settings& settings) {
   return {settings, optimizer.slots().empty() ? 0 : optimizer.slots().front().values.size()};
 }
@@ -136,6 +148,7 @@ size_t bytes_of_round(const job::Job& job, const Network& network) {
   if (averages(job)) bytes += slots * sizeof(float);
   if (sync.copies && sync.moments == "keep") bytes += slots * sizeof(float);
   if (sync.copies && in_bytes(job)) bytes += floats * sizeof(float);
+  if (sync.copies && sync.is_elastic()) bytes += floats * sizeof(float);
   return bytes;
 }
 
@@ -191,6 +204,7 @@ RoundEnd end_of_round(const job::Job& job, Islands& islands, const TrainState& b
     IslandState& kept = end.kept[island];
     for (const Network& network : round.state.networks) kept.optimizers.push_back(network.optimizer);
     kept.left_out = states.of(island).left_out;
+    if (job.train.sync.is_elastic()) kept.weights = pulled(job, begin, round.state);
   }
 
   std::map<int, AlignedFloats> told;
@@ -212,6 +226,10 @@ RoundEnd end_of_round(const job::Job& job, Islands& islands, const TrainState& b
   }
 
   const float share = 1.0F / static_cast<float>(islands.count());
+  const bool is_elastic = job.train.sync.is_elastic();
+  const job::OuterOptimizer outer =
+      is_elastic ? job::OuterOptimizer{.lr = job.train.sync.beta, .momentum = 0, .nesterov = false}
+                 : job.train.sync.outer;
   size_t way_at = 0, at = cut.ways;
   double squares = 0, mean_square = 0;
   for (Network& network : end.state.networks) {
@@ -222,9 +240,10 @@ RoundEnd end_of_round(const job::Job& job, Islands& islands, const TrainState& b
       mean_square += static_cast<double>(value) * value;
     }
     squares += static_cast<double>(total[at++]) * share;
-    std::vector<float>& momentum = end.state.exchange.shared[kMomentum + network.name];
+    std::vector<float> none;
+    std::vector<float>& momentum = is_elastic ? none : end.state.exchange.shared[kMomentum + network.name];
     momentum.resize(way.size());
-    outer_step(job.train.sync.outer, network.parameters.trainable, way, momentum);
+    outer_step(outer, network.parameters.trainable, way, momentum);
     graph::enforce(network.constraints, network.parameters.trainable);
     if (!averages(job)) network.optimizer = restarted(network.optimizer, job.train.optimizer);
   }

@@ -83,7 +83,7 @@ static_assert(std::size(kTrainedKinds) == std::variant_size_v<job::AnyModel>);
 Loop make_loop(const job::Job& job, comm::Group& group, const Computing& computing, PhaseClock& clock,
                const trained::KerasFile* read) {
   Computing own = computing;
-  if (job.train.sync.is_local()) own.islands = std::make_shared<Islands>(job, group);
+  if (job.train.sync.is_apart()) own.islands = std::make_shared<Islands>(job, group);
   for (const TrainedKind& row : kTrainedKinds) {
     if (job.model.kind() != row.kind) continue;
     Loop loop = row.make({job, group, own, clock, read});

@@ -102,7 +102,7 @@ class StopAtStart {
 
 comm::GroupSettings group_settings(const job::Job& job, const Worker& worker) {
   const auto milliseconds = [](double seconds) { return std::chrono::milliseconds(std::llround(1000 * seconds)); };
-  const bool local = job.train.sync.is_local();
+  const bool local = job.train.sync.is_apart();
   return {.stall_timeout = milliseconds(job.distribution.stall_timeout_s),
           .members_min = job.distribution.workers_min,
           .replicas = job.distribution.balance || local ? job.train.replicas : 0,
