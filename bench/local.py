@@ -73,9 +73,9 @@ def uneven_ways() -> dict[str, dict]:
     return {
         "exact, replicas stay": {"train.replicas": 13, "distribution.balance": "false"},
         "exact, replicas move": {"train.replicas": 13},
+        "local, every 2": local | {"train.sync.every": 2},
         "local, every 10": local | {"train.sync.every": 10},
-        "local, every 30": local | {"train.sync.every": 30},
-        "easgd, every 10": local | {"train.sync.mode": "easgd", "train.sync.every": 10},
+        "easgd, every 2": local | {"train.sync.mode": "easgd", "train.sync.every": 2},
     }
 
 
