@@ -186,7 +186,7 @@ TEST(RunRecord, SummaryComesBack) {
   summary.name = "demo";
   summary.status = "failed";
   summary.host = HostFacts{"h", 4, "a processor"};
-  summary.outline = TrainingOutline{6, 1e9, {OutlinedUpdate{0.25, {OutlinedPart{4096, 0.125}}}}};
+  summary.outline = TrainingOutline{6, 1e9, {OutlinedUpdate{0.25, 20, {OutlinedPart{4096, 0.125}}}}};
   summary.workers = 2;
   summary.seed = UINT64_MAX;
   summary.data = {{"train", {DataFile{"/d/a.h5", "hdf5", "abc", 5, 100, 4}, DataFile{"b", "parquet", "d", 1, 1, {}}}},

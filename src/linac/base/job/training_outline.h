@@ -23,12 +23,13 @@ struct OutlinedPart {
 
 struct OutlinedUpdate {
   static constexpr const char* kName = "OutlinedUpdate";
-  double beside = 0;
+  double beside = 0, every = 1;
   std::vector<OutlinedPart> parts;
 
   template <class V>
   static void fields(V&& v) {
     v({"beside", "", "share of the step that needs nothing of it, computed while it travels"}, &OutlinedUpdate::beside);
+    v({"every", "steps", "from one of it to the next"}, &OutlinedUpdate::every);
     v({"parts", "", "of its message, in the order in which they travel"}, &OutlinedUpdate::parts);
   }
 };

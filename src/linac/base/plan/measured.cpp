@@ -61,6 +61,8 @@ class Reader {
       Update& update = updates.emplace_back();
       const Reader of_update(one, where_ + ": " + name);
       of_update("beside_s", update.beside_s);
+      if (one.contains("every")) of_update("every", update.every);
+      if (update.every < 1) refuse(name, "has one that comes more than once a step");
       for (const Json& part : one.value("buckets", Json::array())) {
         Bucket& bucket = update.buckets.emplace_back();
         const Reader of_bucket(part, where_ + ": " + name);
@@ -115,7 +117,7 @@ class Writer {
       Json buckets = Json::array();
       for (const Bucket& bucket : update.buckets)
         buckets.push_back({{"bytes", bucket.bytes}, {"left_s", bucket.left_s}});
-      json[name].push_back({{"beside_s", update.beside_s}, {"buckets", std::move(buckets)}});
+      json[name].push_back({{"beside_s", update.beside_s}, {"every", update.every}, {"buckets", std::move(buckets)}});
     }
   }
   Json json;

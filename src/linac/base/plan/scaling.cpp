@@ -118,8 +118,9 @@ Prediction predict(const Step& step, int hosts, const Link& link) {
   found.hosts = hosts;
   const double each_way = hosts == 1 ? 0 : (sums_of_a_host(hosts, step.replicas) + 1) / static_cast<double>(hosts);
   for (const Update& update : step.updates) {
-    found.exposed_s += exposed_s(update, hosts, step.replicas, link);
-    for (const Bucket& bucket : update.buckets) found.sent_bytes += bucket.bytes * each_way * (hosts - 1);
+    found.exposed_s += exposed_s(update, hosts, step.replicas, link) / update.every;
+    for (const Bucket& bucket : update.buckets)
+      found.sent_bytes += bucket.bytes * each_way * (hosts - 1) / update.every;
   }
   found.step_s = step.compute_s + found.exposed_s;
   found.efficiency = step.compute_s / found.step_s;

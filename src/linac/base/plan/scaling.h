@@ -57,6 +57,7 @@ struct Bucket {
 struct Update {
   std::vector<Bucket> buckets;  // in the order in which they travel
   double beside_s = 0;          // work that is done while they do, after the update's own
+  double every = 1;             // steps from one to the next
 };
 
 /// Of one host without communication.

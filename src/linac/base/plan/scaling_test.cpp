@@ -143,5 +143,16 @@ TEST(Predict, AddsTheUpdatesUp) {
   EXPECT_DOUBLE_EQ(predict(step, 1, link).sent_bytes, 0);
 }
 
+TEST(Scaling, WhatTravelsEveryTenthStepWaitsATenthOfTheTime) {
+  const Link link = parse_link("100mbit:50ms");
+  Step step{.compute_s = 1, .replicas = 2, .updates = {{{{kMiB, 0}}}}};
+  const Prediction each = predict(step, 2, link);
+  step.updates[0].every = 10;
+  const Prediction tenth = predict(step, 2, link);
+  EXPECT_GT(each.exposed_s, 0.1);
+  EXPECT_NEAR(tenth.exposed_s, each.exposed_s / 10, 1e-9);
+  EXPECT_NEAR(tenth.sent_bytes, each.sent_bytes / 10, 1e-6);
+}
+
 }  // namespace
 }  // namespace linac::plan

@@ -48,6 +48,7 @@ std::vector<Update> updates_of(const job::TrainingOutline& outline, double step_
   for (const job::OutlinedUpdate& told : outline.updates) {
     Update& update = updates.emplace_back();
     update.beside_s = told.beside * step_s;
+    update.every = std::max(1.0, told.every);
     for (const job::OutlinedPart& part : told.parts) update.buckets.push_back({part.bytes, part.left * step_s / waves});
   }
   return updates;

@@ -119,7 +119,7 @@ double undisturbed_step_s(const ScalingOptions& options, const Json& rounds_of_o
 Json predictions(const ScalingOptions& options, const plan::Step& step, const plan::Link& link) {
   Json updates = Json::array(), hosts = Json::array();
   for (const plan::Update& update : step.updates) {
-    updates.push_back({{"beside_s", update.beside_s}, {"buckets", Json::array()}});
+    updates.push_back({{"beside_s", update.beside_s}, {"every", update.every}, {"buckets", Json::array()}});
     for (const plan::Bucket& bucket : update.buckets)
       updates.back()["buckets"].push_back({{"bytes", bucket.bytes}, {"left_s", bucket.left_s}});
   }
