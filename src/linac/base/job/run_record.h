@@ -98,7 +98,7 @@ struct RollbackLine {
   }
 };
 
-/// A round of train.sync.mode = local that counts: the groups have come together.
+/// A round of groups that train apart (train.sync.mode) that counts: the groups have come together.
 struct RoundLine {
   static constexpr const char* kKind = "round";
   int64_t epoch = -1, global_step = -1, round = -1, steps = 0;

@@ -146,12 +146,14 @@ std::vector<UpdateOutline> LocalSteps::updates(const TrainState& state, int repl
   std::vector<UpdateOutline> updates = inner_->updates(state, replicas);
   std::set<size_t> networks;
   for (UpdateOutline& update : updates) {
-    const bool is_first = networks.insert(update.network).second;
-    const auto bytes = static_cast<double>(bytes_of_round(job_, state.networks[update.network]));
-    update.parts = {{.begin = state.networks[update.network].parameters.trainable.size(),
-                     .bytes = is_first ? bytes / static_cast<double>(job_.train.sync.every) : 0}};
+    const Network& network = state.networks[update.network];
+    update.parts.clear();
+    if (networks.insert(update.network).second)
+      update.parts.push_back(
+          {.begin = network.parameters.trainable.size(), .bytes = static_cast<double>(bytes_of_round(job_, network))});
     update.leaves_early = false;
     update.beside = 0;
+    update.every = static_cast<double>(std::min(job_.train.sync.every, steps_per_epoch_));
   }
   return updates;
 }

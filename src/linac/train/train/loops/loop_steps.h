@@ -70,6 +70,7 @@ struct UpdateOutline {
   std::vector<Part> parts;
   bool leaves_early;  // a part travels while the update's own backward pass goes on; else all of them after it
   double beside = 0;  // computing that needs nothing of the update, done while it travels; 1: as much as its own
+  double every = 1;   // steps from one to the next; more than 1 where groups train apart
 };
 
 class LoopSteps {

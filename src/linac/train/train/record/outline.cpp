@@ -36,6 +36,7 @@ job::TrainingOutline outline_of(const job::Job& job, const LoopSteps& steps, con
     const graph::Layout& layout = state.networks[update.network].parameters.trainable_layout;
     job::OutlinedUpdate& told = outline.updates.emplace_back();
     told.beside = update.beside * share;
+    told.every = update.every;
     for (const UpdateOutline::Part& part : update.parts) {
       const bool in_backward_pass = update.leaves_early && part.begin < static_cast<size_t>(layout.total);
       told.parts.push_back(
