@@ -172,7 +172,7 @@ def main() -> None:
                     result["ways"][way].append(found)
                     say(f"round {number + 1}, {way}: " + ", ".join(f"{epoch['loss']:.4g} at {epoch['s']:.0f} s" for epoch in found["epochs"]))
     title = f"{options.sites} sites of two workers, {options.rate}, {options.delay:g} ms each way" if sites else "Four workers, one of them with a quarter of the others' processor"
-    lines = [f"# {title}", "", f"`{result['command']}`, commit {result['commit']}, {result['cores']} cores of {result['cpu']}; "
+    lines = [f"# {title}", "", f"`{result['command']}`, commit {result['commit']}, {result['cores']} cores of {result['cpu']};",
              f"{result['others_cores']:.1f} of them were busy with other work before.", *told(options.case, result["ways"])]
     say(f"written: {store(result, f'local-{options.case}', chr(10).join(lines) + chr(10), options.out)}")
 

@@ -718,7 +718,9 @@ def test_heavy_writes(_: People):
                 if since is None and done >= batches:
                     his.sendall(small)
                     since = done
-                for key, _ in ready.select(60):
+                answers = ready.select(60)
+                assert answers, "nobody is answered"
+                for key, _ in answers:
                     answer = key.fileobj.recv(65536)
                     assert answer.startswith(b"HTTP/1.1 200 "), answer[:300]
                     if key.data is bob:
