@@ -1,4 +1,4 @@
-# `cmake --install build/release --prefix DIR`: the program in its two parts, the libraries of the wheels that it runs with (component
+# `cmake --install build/release --prefix DIR`: the program in its three parts, the libraries of the wheels that it runs with (component
 # `runtime`), and what a plug-in of one's own is built with (`development`). What is installed needs neither the sources nor deps/;
 # packaging/ makes packages of it.
 include(CMakePackageConfigHelpers)
@@ -20,7 +20,7 @@ install(FILES ${arrow} DESTINATION ${libraries}/arrow COMPONENT runtime)
 
 configure_file(cmake/linac-config.cmake.in ${CMAKE_BINARY_DIR}/linac-config.cmake @ONLY)
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/linac-config-version.cmake COMPATIBILITY SameMinorVersion)
-install(TARGETS linac linac_compute RUNTIME DESTINATION bin COMPONENT runtime)
+install(TARGETS linac linac_compute linac_data_program RUNTIME DESTINATION bin COMPONENT runtime)
 if(TARGET linac_xrootd)
   install(TARGETS linac_xrootd LIBRARY DESTINATION lib COMPONENT runtime)
 endif()

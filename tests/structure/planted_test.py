@@ -12,8 +12,8 @@ LINAC = pathlib.Path(os.environ.get("LINAC", ROOT / "build" / "linac")).resolve(
 
 
 def main() -> None:
-    for program in (LINAC, LINAC.with_name("linac-compute")):
-        said = subprocess.run([program, "version"], env={**os.environ, "LD_DEBUG": "libs"}, capture_output=True, text=True, timeout=60).stderr
+    for program in (LINAC, LINAC.with_name("linac-compute"), LINAC.with_name("linac-data")):
+        said = subprocess.run([program, "--version"], env={**os.environ, "LD_DEBUG": "libs"}, capture_output=True, text=True, timeout=60).stderr
         tried = re.findall(r"trying file=(.*)", said)
         relative = [place for place in tried if not place.startswith("/")]
         if len(tried) < 10 or relative:

@@ -98,7 +98,7 @@ void run_bench(const BenchOptions& options) {
 }  // namespace
 
 void add_bench_verb(CLI::App& app) {
-  auto* verb = add_compute_verb(app, "bench");
+  auto* verb = add_handed_verb(app, "bench");
   verb->require_subcommand(1);
   auto options = std::make_shared<BenchOptions>();
   auto* step = verb->add_subcommand("step", "One training step of one replica, and the generator's forward pass");

@@ -152,7 +152,7 @@ void run_check(const CheckOptions& options) {
 
 void add_check_verb(CLI::App& app) {
   auto options = std::make_shared<CheckOptions>();
-  auto* verb = add_compute_verb(app, "check");
+  auto* verb = add_handed_verb(app, "check");
   verb->add_option("job", options->job, "job file (YAML)")->required();
   verb->add_option("--set", options->overrides, "override a setting: key=value")->type_size(1)->allow_extra_args(false);
   verb->add_flag("--explain", options->explain,

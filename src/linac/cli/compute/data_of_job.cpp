@@ -7,6 +7,7 @@
 #include "linac/base/base/error.h"
 #include "linac/base/job/job.h"
 #include "linac/cli/compute/job_file.h"
+#include "linac/cli/data/data_of_job.h"
 #include "linac/model/keras/archive.h"
 #include "linac/train/comm/group.h"
 #include "linac/train/train/input/input.h"
@@ -16,12 +17,9 @@
 #include "linac/train/trained/labelled_data.h"
 
 namespace linac::cli {
+namespace {
 
-bool names_job(const std::string& file) {
-  return file.ends_with(".yaml") || file.ends_with(".yml");
-}
-
-void print_job_data(const std::string& job_file, bool as_json) {
+void print(const std::string& job_file, bool as_json) {
   const trained::CompiledJob whole = whole_job(job_file, {});
   job::Job lone = whole.job;
   lone.train.replicas = lone.workers = 1;
@@ -42,17 +40,15 @@ void print_job_data(const std::string& job_file, bool as_json) {
   fmt::print("{}\n", train::epoch_in_words(whole.job, loop.data->train_events()));
 }
 
-data::Transform transform_of_job(const std::string& job_file, bool need_key) {
-  if (job_file.empty()) return {};
+data::Transform transform(const std::string& job_file, bool need_key) {
   const job::Job job = job::read_job(job_file, {});
-  data::Transform transform = trained::transform_of(job, {});
-  if (need_key && transform.split && transform.split->key.empty())
+  data::Transform found = trained::transform_of(job, {});
+  if (need_key && found.split && found.split->key.empty())
     throw user_error(fmt::format("[data] {}: data.split names no key; give data.split.key", job_file));
-  return transform;
+  return found;
 }
 
-void set_padding_of_job(const std::string& job_file, std::vector<data::ColumnRequest>& columns) {
-  if (job_file.empty()) return;
+void set_padding(const std::string& job_file, std::vector<data::ColumnRequest>& columns) {
   job::Job job = job::read_job(job_file, {});
   if (!job.model.is<job::KerasSettings>()) return;
   for (job::DataColumn& input : job.data.inputs) input.scaling = "none";  // what is computed here
@@ -66,6 +62,23 @@ void set_padding_of_job(const std::string& job_file, std::vector<data::ColumnReq
     const auto input = std::ranges::find_if(inputs, reads);
     if (input != inputs.end() && column.shape.size() == 2) column.padding = input->padding;
   }
+}
+
+class ByTheirModels final : public EventsOfJobs {
+  void print(const std::string& job, bool as_json) const override { cli::print(job, as_json); }
+  data::Transform transform(const std::string& job, bool need_key) const override {
+    return cli::transform(job, need_key);
+  }
+  void set_padding(const std::string& job, std::vector<data::ColumnRequest>& columns) const override {
+    cli::set_padding(job, columns);
+  }
+};
+
+}  // namespace
+
+void provide_events_of_jobs() {
+  static const ByTheirModels events;
+  provide(events);
 }
 
 }  // namespace linac::cli

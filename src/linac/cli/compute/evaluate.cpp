@@ -11,8 +11,8 @@
 #include "linac/base/base/error.h"
 #include "linac/cli/compute/evaluate_arrays.h"
 #include "linac/cli/compute/evaluate_folds.h"
-#include "linac/cli/compute/report_folder.h"
 #include "linac/cli/compute/verbs.h"
+#include "linac/cli/data/report_folder.h"
 #include "linac/io/storage/output.h"
 #include "linac/physics/report/scores/report.h"
 
@@ -64,7 +64,7 @@ void run_evaluate(EvaluateOptions options) {
 void add_evaluate_verb(CLI::App& app) {
   auto options = std::make_shared<EvaluateOptions>();
   options->judging.bootstrap.threads = 0;
-  auto* verb = add_compute_verb(app, "evaluate");
+  auto* verb = add_handed_verb(app, "evaluate");
   verb->add_option("--predictions", options->sources.predictions,
                    "file of `linac predict`, or FILE:COLUMN of one of any format: probabilities [events, classes], or "
                    "[events, 1] of "

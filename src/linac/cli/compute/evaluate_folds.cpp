@@ -1,5 +1,5 @@
 #include "linac/cli/compute/evaluate_folds.h"
-#include "linac/cli/compute/report_folder.h"
+#include "linac/cli/data/report_folder.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

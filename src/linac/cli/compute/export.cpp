@@ -60,7 +60,7 @@ void run_export(const ExportOptions& options) {
 
 void add_export_verb(CLI::App& app) {
   auto options = std::make_shared<ExportOptions>();
-  auto* verb = add_compute_verb(app, "export");
+  auto* verb = add_handed_verb(app, "export");
   auto* source = verb->add_option_group("source");
   source->add_option(
       "run", options->run,

@@ -77,7 +77,7 @@ void run_generate(const GenerateOptions& options) {
 
 void add_generate_verb(CLI::App& app) {
   auto options = std::make_shared<GenerateOptions>();
-  auto* verb = add_compute_verb(app, "generate");
+  auto* verb = add_handed_verb(app, "generate");
   verb->add_option("--model", options->model,
                    "folder of a run or one of its states (RUN@best, RUN@last, RUN@epoch=N), a checkpoint, a .keras or "
                    ".chain file, "

@@ -1,29 +1,26 @@
-#include <malloc.h>
-#include <sys/prctl.h>
-#include <unistd.h>
+// The program `linac-compute`: verbs that need LibTorch, and those of `linac-data` too, whose jobs it can read.
 
-#include <cstdio>
-#include <iostream>
+#include "linac/cli/common/handed_program.h"
+#include "linac/cli/compute/data_of_job.h"
+#include "linac/cli/compute/verbs.h"
+#include "linac/cli/data/verbs.h"
+#include "linac/io/clouds/clouds.h"
+#include "linac/train/workers/worker_error.h"
 
-#include "linac/base/base/program_start.h"
-#include "linac/base/base/signals.h"
-#include "linac/cli/compute/program.h"
+namespace {
+
+void add_verbs(CLI::App& app) {
+#define LINAC_ADD(name, summary) linac::cli::add_##name##_verb(app);
+  LINAC_VERBS(LINAC_ADD, LINAC_ADD, LINAC_NO_VERB)
+#undef LINAC_ADD
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
-  linac::begin_program();
-  // A verb that saves something when it is stopped catches them once it has something; until then, and with the others,
-  // they end it with the same status.
-  linac::end_at_stop_signals();
-  prctl(PR_SET_NAME, "linac");  // as its users started it
-  // A step allocates and frees gigabytes of the same sizes again and again; given back to the system each time, they
-  // would cost a tenth of it in page faults. One arena, because the others cannot hold large blocks.
-  mallopt(M_ARENA_MAX, 1);
-  mallopt(M_MMAP_THRESHOLD, 1 << 30);
-  mallopt(M_TRIM_THRESHOLD, -1);
-  const int status = linac::cli::run_command_line(argc, argv);
-  // What is ours has ended with its scope. LibTorch's destructors take every operator out of its tables again, one by
-  // one: a third of what a short command takes.
-  std::cout.flush();
-  std::fflush(nullptr);
-  _exit(status);
+  linac::clouds::provide();
+  linac::cli::provide_events_of_jobs();
+  linac::cli::run_handed_program(argc, argv, add_verbs, [](std::string_view what, int exit_status) {
+    linac::launch::report_worker_error(what, exit_status);
+  });
 }

@@ -303,7 +303,7 @@ constexpr const char* kAddress = "catalog://NAME@ALIAS, catalog://NAME/VERSION, 
 
 void add_models_verb(CLI::App& app) {
   auto options = std::make_shared<ModelsOptions>();
-  auto* models = add_compute_verb(app, "models");
+  auto* models = add_handed_verb(app, "models");
   models->require_subcommand(1);
   auto* verb = add_action(*models, "list", "The newest version of each model", list, options);
   verb->add_option("--filter", options->filter, "e.g. \"name LIKE '3dgan%'\"");

@@ -21,9 +21,9 @@
 #include "linac/cli/compute/plan_works.h"
 #include "linac/cli/compute/plan_write.h"
 #include "linac/cli/compute/probe.h"
-#include "linac/cli/compute/report_folder.h"
 #include "linac/cli/compute/scaling_plan.h"
 #include "linac/cli/compute/verbs.h"
+#include "linac/cli/data/report_folder.h"
 #include "linac/io/storage/output.h"
 #include "linac/io/storage/storage.h"
 #include "linac/io/storage/store.h"
@@ -250,7 +250,7 @@ void run_plan(PlanOptions options) {
 
 void add_plan_verb(CLI::App& app) {
   auto options = std::make_shared<PlanOptions>();
-  auto* verb = add_compute_verb(app, "plan");
+  auto* verb = add_handed_verb(app, "plan");
   verb->add_option("job", options->job, "job file");
   verb->add_option(
           "--on", options->places,

@@ -9,7 +9,7 @@
 
 #include "linac/base/base/error.h"
 #include "linac/cli/compute/plan_runs.h"
-#include "linac/cli/compute/report_folder.h"
+#include "linac/cli/data/report_folder.h"
 #include "linac/io/storage/output.h"
 #include "linac/physics/report/calibration/report.h"
 

@@ -102,7 +102,7 @@ void add_predict_verb(CLI::App& app) {
     std::string out;
   };
   auto options = std::make_shared<Options>();
-  auto* verb = add_compute_verb(app, "predict");
+  auto* verb = add_handed_verb(app, "predict");
   verb->add_option(
           "--model", options->model.model,
           "a .keras file, an .h5 file of Keras 2, model.json+weights.h5, or a run of linac train: RUN as it ended, "

@@ -10,7 +10,7 @@
 #include "linac/base/base/cores.h"
 #include "linac/base/base/log.h"
 #include "linac/cli/compute/evaluate_report.h"
-#include "linac/cli/compute/report_folder.h"
+#include "linac/cli/data/report_folder.h"
 #include "linac/physics/report/scores/words.h"
 #include "linac/train/trained/labelled_data.h"
 #include "linac/train/trained/output_task.h"

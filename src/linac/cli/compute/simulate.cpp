@@ -69,7 +69,7 @@ void run_simulate(const SimulateOptions& options) {
 
 void add_simulate_verb(CLI::App& app) {
   auto options = std::make_shared<SimulateOptions>();
-  auto* verb = add_compute_verb(app, "simulate");
+  auto* verb = add_handed_verb(app, "simulate");
   verb->add_option("--geometry", options->geometry,
                    "YAML file with materials, layers and cells; without it the CLIC ECAL, 51x51x25 cells");
   add_primary_options(*verb, options->primaries);

@@ -44,7 +44,7 @@ void run_train(const TrainOptions& options) {
 
 void add_train_verb(CLI::App& app) {
   auto options = std::make_shared<TrainOptions>();
-  auto* verb = add_compute_verb(app, "train");
+  auto* verb = add_handed_verb(app, "train");
   verb->add_option("job", options->run.job, "job file (YAML), by path or URL; not needed with --join FOLDER");
   verb->add_option("--workers", options->run.workers,
                    "local worker processes, N or MIN:MAX; never changes the result (default: the job's). Lost ones are "

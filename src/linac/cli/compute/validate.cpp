@@ -10,8 +10,8 @@
 #include "linac/base/base/error.h"
 #include "linac/base/base/log.h"
 #include "linac/base/base/plural.h"
-#include "linac/cli/compute/report_folder.h"
 #include "linac/cli/compute/verbs.h"
+#include "linac/cli/data/report_folder.h"
 #include "linac/io/storage/output.h"
 #include "linac/physics/physics/gate.h"
 #include "linac/physics/report/showers/report.h"
@@ -174,7 +174,7 @@ void run_validate(ValidateOptions options) {
 
 void add_validate_verb(CLI::App& app) {
   auto options = std::make_shared<ValidateOptions>();
-  auto* verb = add_compute_verb(app, "validate");
+  auto* verb = add_handed_verb(app, "validate");
   verb->add_option("--reference", options->reference, "Monte Carlo showers: files, globs or URLs")->required();
   verb->add_option("--sample", options->sample,
                    "showers to judge (.h5, .tfrecord), or a run's folder, checkpoint, .keras or .chain file, which "

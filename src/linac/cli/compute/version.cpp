@@ -11,7 +11,7 @@
 namespace linac::cli {
 
 void add_version_verb(CLI::App& app) {
-  auto* verb = add_compute_verb(app, "version");
+  auto* verb = add_handed_verb(app, "version");
   auto json = std::make_shared<bool>(false);
   verb->add_flag("--json", *json, "as JSON");
   verb->footer("Example: linac version --json");

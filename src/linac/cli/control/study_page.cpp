@@ -8,6 +8,7 @@
 #include "linac/base/base/child_process.h"
 #include "linac/base/base/error.h"
 #include "linac/base/base/temporary_folder.h"
+#include "linac/cli/common/handed_verbs.h"
 #include "linac/control/study/record.h"
 #include "linac/control/study/trials_use.h"
 
@@ -17,7 +18,7 @@ void write_study_page(const nlohmann::json& record, const std::filesystem::path&
   const TemporaryFolder folder;
   const auto file = folder / "study.json";
   write_file_atomically(file, record.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
-  const auto program = std::filesystem::read_symlink("/proc/self/exe").parent_path() / "linac-compute";
+  const auto program = std::filesystem::read_symlink("/proc/self/exe").parent_path() / kDataProgram;
   ProcessStart start =
       start_program({.words = {program.string(), "report", "--study", file.string(), "--out", out.string()}},
                     {.others = ChildSettings::Others::kKept});

@@ -1,5 +1,5 @@
 #pragma once
-// The page of a study, drawn by `linac-compute` beside this program. Thread-safe for different files.
+// The page of a study, drawn by `linac-data` beside this program. Thread-safe for different files.
 
 #include <filesystem>
 #include <nlohmann/json_fwd.hpp>

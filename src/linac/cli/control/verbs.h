@@ -11,7 +11,7 @@ namespace linac::cli {
 
 // void add_NAME_verb(CLI::App& app), of each in the table
 #define LINAC_DECLARE(name) void add_##name##_verb(CLI::App& app);
-LINAC_VERBS(LINAC_NO_VERB, LINAC_DECLARE)
+LINAC_VERBS(LINAC_NO_VERB, LINAC_NO_VERB, LINAC_DECLARE)
 #undef LINAC_DECLARE
 
 /// All of them, in the order of their help.

@@ -62,6 +62,7 @@ std::string_view trimmed(std::string_view text) {
 struct Exchange {
   CURL* curl;
   const HttpRequest& request;
+  const std::function<bool()>& go_on;
   HttpAnswer answer{};
   bool headers_ended =
       false;  // an empty line has come: libcurl takes those of a connection that is cut before it for all
@@ -115,7 +116,7 @@ struct Exchange {
   }
   static int on_progress(void* context, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
     auto& self = *static_cast<Exchange*>(context);
-    return self.guarded(0, [&] { return self.request.go_on() ? size_t{1} : size_t{0}; }) == 1 ? 0 : 1;
+    return self.guarded(0, [&] { return self.go_on() ? size_t{1} : size_t{0}; }) == 1 ? 0 : 1;
   }
   static size_t on_upload(char* room, size_t, size_t size, void* context) {
     auto& self = *static_cast<Exchange*>(context);
@@ -222,7 +223,7 @@ void HttpClient::trust_only(std::string certificate_sha256) {
 HttpAnswer HttpClient::perform(const HttpRequest& request) {
   CURL* const curl = handle_->curl;
   curl_easy_reset(curl);
-  Exchange exchange{.curl = curl, .request = request};
+  Exchange exchange{.curl = curl, .request = request, .go_on = request.go_on ? request.go_on : settings_.go_on};
   const HeaderLines headers = header_lines(request);
   char details[CURL_ERROR_SIZE] = "";
   curl_easy_setopt(curl, CURLOPT_URL, request.url.c_str());
@@ -242,7 +243,7 @@ HttpAnswer HttpClient::perform(const HttpRequest& request) {
   curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, Exchange::on_body);
   curl_easy_setopt(curl, CURLOPT_WRITEDATA, &exchange);
   if (request.receive) curl_easy_setopt(curl, CURLOPT_BUFFERSIZE, kReceiveBytes);
-  if (request.go_on) {
+  if (exchange.go_on) {
     curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
     curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, Exchange::on_progress);
     curl_easy_setopt(curl, CURLOPT_XFERINFODATA, &exchange);

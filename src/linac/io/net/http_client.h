@@ -27,6 +27,7 @@ struct HttpSettings {
   std::chrono::seconds connect_timeout{15};
   std::chrono::seconds stall_timeout{30};  // with fewer bytes a second, on average
   int64_t stall_bytes_per_s = 1;
+  std::function<bool()> go_on{};  // of every request that has none of its own
 };
 
 enum class HttpProblem {
@@ -74,7 +75,8 @@ struct HttpRequest {
   /// Takes the body as it comes; status and headers are known then. False breaks the request off.
   std::function<bool(const HttpAnswer& answer, std::string_view bytes)> receive{};
   size_t answer_bytes_max = kHttpAnswerBytesMax;  // without `receive`
-  /// Asked about once a second, also while nothing comes: false breaks the request off (kBroken).
+  /// Asked about once a second, also while nothing comes: false breaks the request off (kBroken), and what it throws
+  /// leaves perform().
   std::function<bool()> go_on{};
 };
 

@@ -167,6 +167,10 @@ class Copy {
     const std::scoped_lock lock(mutex_);
     if (failed_.exchange(true)) return;
     done_.result = CopyResult::kFailed;
+    if (code == static_cast<int>(ErrorCode::kPreempted)) {
+      done_.result = CopyResult::kStopped;
+      return;
+    }
     done_.error = what;
     done_.error_code = code;
   }

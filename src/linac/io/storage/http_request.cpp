@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <chrono>
 #include <string_view>
-#include <thread>
 
 #include "linac/base/base/error.h"
 #include "linac/base/base/log.h"
+#include "linac/io/storage/break_off.h"
 #include "linac/io/storage/percent.h"
 #include "linac/io/storage/storage.h"
 #include "linac/io/storage/store.h"
@@ -21,6 +21,11 @@ constexpr std::chrono::milliseconds kFirstBackoff{250};  // doubled after each f
 constexpr int kRedirectsMax = 8;
 
 }  // namespace
+
+bool goes_on() {
+  need_to_go_on();
+  return true;
+}
 
 std::string request_url(const std::string& url) {
   const std::string scheme = scheme_of(url).value_or("");
@@ -40,7 +45,7 @@ std::vector<std::string> token_headers(const std::string& url) {
 }
 
 net::HttpSettings http_settings(const std::string& url) {
-  net::HttpSettings settings{.redirects_max = kRedirectsMax};
+  net::HttpSettings settings{.redirects_max = kRedirectsMax, .go_on = goes_on};
   if (scheme_of(url) != "davs") return settings;
   const std::string proxy = from_environment("X509_USER_PROXY");
   settings.client_cert = first_of({proxy, from_environment("X509_USER_CERT")});
@@ -56,7 +61,7 @@ void wait_for_attempt(const std::string& url, const net::HttpAnswer& answer, int
   log::warn(fmt::format("[http] {}: {}; attempt {} of {} in {} ms", net::without_secrets(url),
                         answered ? fmt::format("the server answers {}", answer.status) : answer.what,
                         failed_attempts + 1, kHttpAttempts, backoff.count()));
-  std::this_thread::sleep_for(backoff);
+  wait_for_store(backoff);
 }
 
 void fail_to_write(const std::string& url) {

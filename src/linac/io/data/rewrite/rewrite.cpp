@@ -163,10 +163,18 @@ class Rewriting {
       run(task);
     } catch (const Stop&) {
       stopped_ = true;
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::kPreempted) return keep_failure();
+      stopped_ = true;  // a request to a store was broken off
     } catch (...) {
-      const std::scoped_lock lock(mutex_);
-      if (!failure_) failure_ = std::current_exception();
+      keep_failure();
     }
+  }
+
+  /// Of what is being handled.
+  void keep_failure() {
+    const std::scoped_lock lock(mutex_);
+    if (!failure_) failure_ = std::current_exception();
   }
 
   void look_out() {

@@ -69,6 +69,10 @@ struct Verification {
 
  private:
   void fail(const std::string& what, int code) {
+    if (code == static_cast<int>(ErrorCode::kPreempted)) {
+      file.result = VerifyResult::kStopped;
+      return;
+    }
     file.result = VerifyResult::kFailed;
     file.error = what;
     file.error_code = code;

@@ -52,7 +52,7 @@ bool is_refusal(const net::HttpAnswer& answer) {
 }
 
 net::HttpSettings settings_of(const Access& access) {
-  net::HttpSettings settings{.user_agent = "linac", .ca_file = access.ca_file};
+  net::HttpSettings settings{.user_agent = "linac", .ca_file = access.ca_file, .go_on = goes_on};
   settings.redirects_max = 0;  // the token is for one server
   return settings;
 }

@@ -5,11 +5,12 @@
 #include <algorithm>
 #include <ctime>
 #include <random>
-#include <thread>
 
 #include "linac/base/base/error.h"
 #include "linac/base/base/log.h"
 #include "linac/base/base/piece_of_work.h"
+#include "linac/io/storage/break_off.h"
+#include "linac/io/storage/http_request.h"
 
 namespace linac::storage::s3 {
 namespace {
@@ -101,7 +102,7 @@ std::string now_text() {
 }
 
 net::HttpSettings settings(const Access& access, int64_t bytes_per_s, std::chrono::seconds stall) {
-  return {.ca_file = access.ca_file, .stall_timeout = stall, .stall_bytes_per_s = bytes_per_s};
+  return {.ca_file = access.ca_file, .stall_timeout = stall, .stall_bytes_per_s = bytes_per_s, .go_on = goes_on};
 }
 
 }  // namespace
@@ -215,7 +216,7 @@ bool Attempts::another(const Call& call, const Answer& failed) {
   const std::string text = fmt::format("[s3] {}{}: {}; attempt {} of {} in {} ms", call.address.url(), call.part,
                                        words_of(failed), failed_ + 1, attempts_max, wait.count());
   BackgroundWork::is_this() ? log::debug(text) : log::warn(text);
-  std::this_thread::sleep_for(wait);
+  wait_for_store(wait);
   piece_is_done();
   return true;
 }

@@ -1,4 +1,4 @@
-#include "linac/cli/compute/batch_link.h"
+#include "linac/cli/data/batch_link.h"
 
 #include <fmt/format.h>
 #include <unistd.h>

@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "linac/base/base/error.h"
-#include "linac/base/base/signals.h"
-#include "linac/cli/compute/bytes_bar.h"
-#include "linac/cli/compute/data_verbs.h"
-#include "linac/cli/compute/file_ends.h"
+#include "linac/cli/data/asked_to_stop.h"
+#include "linac/cli/data/bytes_bar.h"
+#include "linac/cli/data/data_verbs.h"
+#include "linac/cli/data/file_ends.h"
 #include "linac/io/net/http_client.h"
 #include "linac/io/storage/copy.h"
 
@@ -60,10 +60,9 @@ void run_copy(CopyWords& words) {
   const std::string to = words.files.back();
   words.files.pop_back();
   const std::vector<storage::CopyItem> items = storage::plan_copy(words.files, to);
-  catch_stop_signals();
   BytesBar bar("copy", megabytes);
   words.options.verify = !words.no_verify;
-  words.options.stop = [] { return stop_signal() != 0; };
+  words.options.stop = asked_to_stop();
   words.options.progress = [&](int64_t done, int64_t all) { bar.update(done, all); };
   const std::vector<storage::CopiedFile> rows = storage::copy_files(items, words.options);
   bar.clear();

@@ -1,4 +1,4 @@
-#include "linac/cli/compute/batch_columns.h"
+#include "linac/cli/data/batch_columns.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

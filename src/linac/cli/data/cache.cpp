@@ -13,11 +13,11 @@
 #include "linac/base/base/bytes.h"
 #include "linac/base/base/error.h"
 #include "linac/base/base/plural.h"
-#include "linac/base/base/signals.h"
 #include "linac/base/base/text_table.h"
-#include "linac/cli/compute/bytes_bar.h"
-#include "linac/cli/compute/file_ends.h"
-#include "linac/cli/compute/verbs.h"
+#include "linac/cli/data/asked_to_stop.h"
+#include "linac/cli/data/bytes_bar.h"
+#include "linac/cli/data/file_ends.h"
+#include "linac/cli/data/verbs.h"
 #include "linac/io/data/cache/cache_check.h"
 #include "linac/io/net/http_client.h"
 #include "linac/io/storage/cache.h"
@@ -164,9 +164,8 @@ FileEnd end_of(const data::CheckedCopy& row, bool keep) {
 
 void run_verify(CacheWords& words) {
   const std::vector<Cached> copies = chosen(words);
-  catch_stop_signals();
   BytesBar bar("verify");
-  words.check.stop = [] { return stop_signal() != 0; };
+  words.check.stop = asked_to_stop();
   words.check.progress = [&](int64_t done, int64_t all) { bar.update(done, all); };
   const auto rows = data::check_cache(storage::cache_folder(), copies, words.check);
   bar.clear();
@@ -204,7 +203,7 @@ CLI::App* add_part(CLI::App& verb, const std::shared_ptr<CacheWords>& words, con
 }  // namespace
 
 void add_cache_verb(CLI::App& app) {
-  auto* verb = add_compute_verb(app, "cache");
+  auto* verb = add_handed_verb(app, "cache");
   verb->require_subcommand(1);
   verb->footer("Example: linac cache list");
   auto words = std::make_shared<CacheWords>();

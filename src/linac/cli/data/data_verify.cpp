@@ -8,10 +8,10 @@
 #include "linac/base/base/bytes.h"
 #include "linac/base/base/error.h"
 #include "linac/base/base/plural.h"
-#include "linac/base/base/signals.h"
-#include "linac/cli/compute/bytes_bar.h"
-#include "linac/cli/compute/data_verbs.h"
-#include "linac/cli/compute/file_ends.h"
+#include "linac/cli/data/asked_to_stop.h"
+#include "linac/cli/data/bytes_bar.h"
+#include "linac/cli/data/data_verbs.h"
+#include "linac/cli/data/file_ends.h"
 #include "linac/io/data/verify/verify.h"
 #include "linac/io/net/http_client.h"
 #include "linac/io/storage/storage.h"
@@ -83,9 +83,8 @@ void run_verify(VerifyWords& words) {
       ends.push_back({error.what(), static_cast<int>(error.code()), false});
     }
   }
-  catch_stop_signals();
   BytesBar bar("verify");
-  words.options.stop = [] { return stop_signal() != 0; };
+  words.options.stop = asked_to_stop();
   words.options.progress = [&](int64_t done, int64_t all) { bar.update(done, all); };
   const std::vector<VerifiedFile> files = data::verify_files(urls, words.options);
   bar.clear();

@@ -13,11 +13,11 @@
 #include "linac/base/base/log.h"
 #include "linac/base/base/plural.h"
 #include "linac/base/base/progress.h"
-#include "linac/base/base/signals.h"
 #include "linac/base/job/job.h"
-#include "linac/cli/compute/bytes_bar.h"
-#include "linac/cli/compute/data_of_job.h"
-#include "linac/cli/compute/data_verbs.h"
+#include "linac/cli/data/asked_to_stop.h"
+#include "linac/cli/data/bytes_bar.h"
+#include "linac/cli/data/data_of_job.h"
+#include "linac/cli/data/data_verbs.h"
 #include "linac/io/data/formats/table_reader.h"
 #include "linac/io/data/rewrite/convert.h"
 #include "linac/io/data/rewrite/rewrite.h"
@@ -83,9 +83,8 @@ data::Transform transform_of(const ConvertWords& words) {
 void rewrite(ConvertWords& words, const std::string& output) {
   data::RewriteOptions& options = words.options;
   const std::vector<std::string> inputs = storage::expand_all(words.files);
-  catch_stop_signals();
   BytesBar bar(options.where);
-  options.stop = [] { return stop_signal() != 0; };
+  options.stop = asked_to_stop();
   options.progress = [&](int64_t done, int64_t all) { bar.update(done, all); };
   const data::RewriteReport report = data::rewrite_tables(inputs, output, options);
   bar.clear();

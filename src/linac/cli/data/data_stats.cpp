@@ -10,12 +10,12 @@
 #include "linac/base/base/bytes.h"
 #include "linac/base/base/error.h"
 #include "linac/base/base/plural.h"
-#include "linac/base/base/signals.h"
 #include "linac/base/job/job.h"
-#include "linac/cli/compute/bytes_bar.h"
-#include "linac/cli/compute/data_of_job.h"
-#include "linac/cli/compute/data_verbs.h"
-#include "linac/cli/compute/report_folder.h"
+#include "linac/cli/data/asked_to_stop.h"
+#include "linac/cli/data/bytes_bar.h"
+#include "linac/cli/data/data_of_job.h"
+#include "linac/cli/data/data_verbs.h"
+#include "linac/cli/data/report_folder.h"
 #include "linac/io/data/table_stats.h"
 #include "linac/io/net/http_client.h"
 #include "linac/io/storage/output.h"
@@ -70,9 +70,8 @@ void hide_secrets(columns::SideStats& side) {
 columns::TableStats gathered(StatsWords& words) {
   words.options.train = storage::expand_all(words.files);
   if (!words.test.empty()) words.options.test = storage::expand_all(words.test);
-  catch_stop_signals();
   BytesBar bar("stats");
-  words.options.stop = [] { return stop_signal() != 0; };
+  words.options.stop = asked_to_stop();
   words.options.progress = [&](int64_t done, int64_t all) { bar.update(done, all); };
   columns::TableStats stats = data::table_stats(words.options);
   if (stats.stopped) {

@@ -1,4 +1,4 @@
-#include "linac/cli/compute/file_ends.h"
+#include "linac/cli/data/file_ends.h"
 
 #include <fmt/format.h>
 

@@ -10,8 +10,8 @@
 #include "linac/base/base/config.h"
 #include "linac/base/base/error.h"
 #include "linac/base/base/temporary_folder.h"
-#include "linac/cli/compute/report_folder.h"
-#include "linac/cli/compute/verbs.h"
+#include "linac/cli/data/report_folder.h"
+#include "linac/cli/data/verbs.h"
 #include "linac/control/client/login.h"
 #include "linac/control/client/run_copy.h"
 #include "linac/control/client/runs.h"
@@ -133,7 +133,7 @@ void run_report(const ReportOptions& options) {
 
 void add_report_verb(CLI::App& app) {
   auto options = std::make_shared<ReportOptions>();
-  auto* verb = add_compute_verb(app, "report");
+  auto* verb = add_handed_verb(app, "report");
   verb->add_option(
       "run", options->run,
       "the run's folder, the id or name of a run of a service, or SITE:NAME for a launch; it may still go on");

@@ -1,4 +1,4 @@
-#include "linac/cli/compute/batch_memory.h"
+#include "linac/cli/data/batch_memory.h"
 
 #include <fmt/format.h>
 #include <sys/mman.h>

@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "linac/base/base/error.h"
-#include "linac/cli/compute/batch_columns.h"
-#include "linac/cli/compute/batch_link.h"
-#include "linac/cli/compute/batch_memory.h"
-#include "linac/cli/compute/data_verbs.h"
+#include "linac/cli/data/batch_columns.h"
+#include "linac/cli/data/batch_link.h"
+#include "linac/cli/data/batch_memory.h"
+#include "linac/cli/data/data_verbs.h"
 #include "linac/io/data/event_table.h"
 #include "linac/io/data/order/batch_stream.h"
 #include "linac/io/data/order/windowed_table.h"

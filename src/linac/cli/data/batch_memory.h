@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "linac/cli/compute/batch_columns.h"
+#include "linac/cli/data/batch_columns.h"
 
 namespace linac::cli {
 

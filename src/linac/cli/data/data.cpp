@@ -11,10 +11,10 @@
 #include "linac/base/base/bytes.h"
 #include "linac/base/base/error.h"
 #include "linac/base/base/plural.h"
-#include "linac/cli/compute/batch_columns.h"
-#include "linac/cli/compute/data_of_job.h"
-#include "linac/cli/compute/data_verbs.h"
-#include "linac/cli/compute/verbs.h"
+#include "linac/cli/data/batch_columns.h"
+#include "linac/cli/data/data_of_job.h"
+#include "linac/cli/data/data_verbs.h"
+#include "linac/cli/data/verbs.h"
 #include "linac/io/data/column_scaling.h"
 #include "linac/io/data/dataset.h"
 #include "linac/io/data/event_table.h"
@@ -237,7 +237,7 @@ void add_scaling_verb(CLI::App& verb) {
 }  // namespace
 
 void add_data_verb(CLI::App& app) {
-  auto* verb = add_compute_verb(app, "data");
+  auto* verb = add_handed_verb(app, "data");
   verb->require_subcommand(1);
   verb->footer("Example: linac data info 'data/*.h5'");
 
