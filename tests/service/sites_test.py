@@ -30,6 +30,7 @@ from lib.skips import skipped
 ABSOLUTE = {"data.train": f"[{ROOT}/data/topology-train.parquet]", "data.test": "[]", "data.scaling": f"{ROOT}/data/topology-scaling.json",
             "checkpoint.best_by": "loss", "workers": "1", "train.threads": "1"}
 SHORT = ABSOLUTE | {"train.epochs": "1", "train.steps_per_epoch": str(STEPS)}
+PLANNED = {"plan.memory_gib": "1.5", "plan.hours": "[0.2, 0.5, 0.9]", "budget.hours": "1"}  # as `linac plan --write --budget` leaves it
 LONG = ABSOLUTE | {"train.epochs": "100000", "train.steps_per_epoch": "10"}
 
 
@@ -37,14 +38,14 @@ def digest(path: pathlib.Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def done_with_the_bits_of_here(world: World, run: str) -> None:
+def done_with_the_bits_of_here(world: World, run: str, settings: dict = SHORT) -> None:
     found = world.client.wait(run, "SUCCEEDED")
     assert world.client.curve(run) == list(range(1, STEPS + 1))
     files = {entry["path"] for entry in world.client.json("artifacts", "list", run, "--all")}
     assert {"job.yaml", "run.json", "metrics.jsonl", "models/model.keras", "checkpoints/best.safetensors"} <= files, files
     assert not any(name.startswith(("private", "views", "launch")) for name in files), files
     with tempfile.TemporaryDirectory() as folder:
-        alone = subprocess.run([LINAC, "train", JOB, *words(SHORT, "")[2:], "--out", f"{folder}/alone"], cwd=ROOT, capture_output=True, text=True, timeout=120)
+        alone = subprocess.run([LINAC, "train", JOB, *words(settings, "")[2:], "--out", f"{folder}/alone"], cwd=ROOT, capture_output=True, text=True, timeout=120)
         assert alone.returncode == 0, alone.stderr
         for name in ("models/model.keras", *(f"checkpoints/{path.name}" for path in pathlib.Path(folder, "alone/checkpoints").glob("*.safetensors"))):
             world.client.run("artifacts", "get", run, name, f"{folder}/fetched")
@@ -119,10 +120,41 @@ def test_what_users_may_not() -> None:
         # What could not begin there is told before it waits; nothing is queued.
         said = world.client.run("submit", JOB, *words(SHORT, "bare"), status=3)
         assert "could not begin at bare" in said and "/nowhere/linac" in said, said
+        said = world.client.run("submit", JOB, *words(SHORT | {"data.train": "[/nowhere/a.parquet]"}, "here"), status=3)
+        assert "could not begin at here: data: /nowhere/a.parquet: not there" in said, said
         # What cannot be reached is waited for, with the reason, and can be cancelled meanwhile.
         run = clients["bob"].submit(*words(SHORT, "all"))[0]
         wait_for(lambda: "n01" in clients["bob"].state(run)["reason"], lambda: clients["bob"].state(run), 60, 0.2)
         assert clients["bob"].state(run)["state"] == "STARTING"
+
+
+def test_what_a_site_has_no_memory_for() -> None:
+    with contextlib.ExitStack() as stack:
+        far = {"kind": "ssh", "folder": "/nowhere", "program": LINAC, "hosts": ["n01"], "workers_per_host": 2, "ssh": ["false"]}
+        world = World(stack, pair=far | {"plan": {"memory_gib": 16}}, silent=far, boasts={"kind": "local", "folder": "/tmp/linac-boasts", "plan": {"memory_gib": 1e9}},
+                      farm={"kind": "slurm", "folder": "/nowhere", "program": LINAC, "memory": "10G"},
+                      cluster={"kind": "kubernetes", "image": "linac:1.0", "volume": "pvc:runs", "folder": "/runs", "memory": "12G", "kubeconfig": "/nowhere"})
+
+        def said(site: str, gib: object, *more: str, status: int = 3) -> str:
+            return world.client.run("submit", JOB, *words(SHORT | {"plan.memory_gib": str(gib)}, site), *more, status=status)
+
+        # None of the places but `here` can be reached: what their entries say is enough.
+        for site, gib, replicas, word in (("here", 1e6, 1, "this host gives"), ("boasts", 1e6, 1, "this host gives"), ("farm", 12, 1, "memory: 10G gives them 10"),
+                                          ("cluster", 12, 1, "memory: 12G gives them 11.2"), ("pair", 12, 2, "2 workers of 12 GiB (plan.memory_gib) take 24")):
+            refusal = said(site, gib, "--set", f"train.replicas={replicas}")
+            assert f"could not begin at {site}: memory: " in refusal and word in refusal, refusal
+        assert "take 24" in said("pair", 12, "--array", "train.replicas=1,2"), "of an array each is looked at, not the first alone"
+        # By a plan beyond the budget, too; one refusal tells both.
+        refusal = said("silent", 1, "--set", "plan.hours=[9, 10, 12]", "--set", "budget.hours=8")
+        assert "could not begin at silent: budget: plan.hours is 9 to 12, and budget.hours allows 8: raise it, or plan another place" in refusal, refusal
+        refusal = said("farm", 12, "--set", "plan.hours=[9, 10, 12]", "--set", "budget.hours=8")
+        assert "budget.hours allows 8" in refusal and "memory: 10G gives them 10" in refusal, refusal
+        runs = world.client.json("list")["runs"]
+        assert {run["state"] for run in runs} == {"FAILED_PRECHECKS"} and not world.launches(), runs
+        for site, gib, replicas in (("pair", 12, 1), ("pair", 8, 2), ("silent", 1e6, 2), ("here", 0, 1)):
+            said(site, gib, "--set", f"train.replicas={replicas}", "--check", status=0)
+        for gib in (-1, "nan", "much"):
+            said("here", gib, status=2)
 
 
 def test_files_that_declare_no_sites() -> None:
@@ -147,13 +179,17 @@ def test_slurm() -> None:
         cluster = stack.enter_context(Slurm())
         stack.enter_context(unittest.mock.patch.dict(os.environ, cluster.environment))
         root = stack.enter_context(tempfile.TemporaryDirectory(prefix="linac-farm-", ignore_cleanup_errors=True))
-        farm = {"kind": "slurm", "folder": f"{root}/site", "program": LINAC, "partition": "main", "notice": "5s"}
-        world = World(stack, farm=farm, wrong=farm | {"partition": "nowhere"})
-        run = world.submit(SHORT, "farm")
+        farm = {"kind": "slurm", "folder": f"{root}/site", "program": LINAC, "partition": "main", "notice": "5s", "memory": "2G"}
+        world = World(stack, farm=farm, wrong=farm | {"partition": "nowhere"}, bare=farm | {"container": f"{root}/nowhere.sif"})
+        said = world.client.run("submit", JOB, *words(SHORT | PLANNED, "farm"), "--set", "plan.memory_gib=3", status=3)
+        assert "could not begin at farm: memory: 1 worker of 3 GiB (plan.memory_gib) take 3, and memory: 2G gives them 2: raise it" in said, said
+        run = world.submit(SHORT | PLANNED, "farm")
         said = world.client.run("submit", JOB, *words(SHORT, "wrong"), status=3)
         assert "nowhere: not there; there are main" in said, said
+        said = world.client.run("submit", JOB, *words(SHORT, "bare"), status=3)
+        assert f"could not begin at bare: image: {root}/nowhere.sif: not there" in said, said
         world.kill()
-        done_with_the_bits_of_here(world, run)
+        done_with_the_bits_of_here(world, run, SHORT | PLANNED)
         long = world.submit(LONG, "farm")
         world.client.wait_for_steps(long, 3)
         world.client.run("cancel", long)

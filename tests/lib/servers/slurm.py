@@ -93,7 +93,7 @@ ReturnToService=2
 KillWait=5
 JobRequeue=1
 SlurmdTimeout=10
-{nodes or f"NodeName={host} NodeAddr=127.0.0.1 CPUs=4 State=UNKNOWN" + chr(10)}PartitionName=main Nodes={",".join(self.names) or host} Default=YES MaxTime=INFINITE State=UP
+{nodes or f"NodeName={host} NodeAddr=127.0.0.1 CPUs=4 RealMemory=8192 State=UNKNOWN" + chr(10)}PartitionName=main Nodes={",".join(self.names) or host} Default=YES MaxTime=INFINITE State=UP
 """)
         self.environment = {"SLURM_CONF": str(self.config)}
         try:

@@ -26,6 +26,13 @@ bool takes_jobs_of(const sites::Site& site, const Caller& caller) {
   return std::ranges::any_of(users, [&](const auto& user) { return user == "*" || user == caller.user; });
 }
 
+std::string words_of(const std::vector<sites::Finding>& findings, const sites::Site& site) {
+  std::string words;
+  for (const sites::Finding& finding : findings)
+    if (!finding.good) words += fmt::format("{}{}: {}", words.empty() ? "" : "; ", finding.what, finding.text);
+  return words.empty() ? "" : fmt::format("[submit] it could not begin at {}: {}", site.name(), words);
+}
+
 }  // namespace
 
 DeclaredSites::DeclaredSites(const std::filesystem::path& file, bool trust_jobs) {
@@ -86,19 +93,20 @@ std::map<std::string, std::unique_ptr<launch::Launcher>> DeclaredSites::launcher
   return launchers;
 }
 
-std::string why_not_there(const sites::Site& site, const std::string& text) {
+std::string why_too_much(const sites::Site& site, const std::string& text) {
   const job::Job job = job::parse_job(text, "the job", {});
-  std::string words;
-  std::vector<sites::Finding> findings = site.check(&job);
-  std::ranges::move(sites::over_budget(job), std::back_inserter(findings));
+  std::vector<sites::Finding> findings = sites::over_budget(job);
   std::ranges::move(sites::over_memory(site, job, sites::make_launch(site, job, {}).workers),
                     std::back_inserter(findings));
-  for (const sites::Finding& finding : findings) {
-    if (finding.good) continue;
-    if (finding.what == sites::kReached) return "";  // the job waits for it
-    words += fmt::format("{}{}: {}", words.empty() ? "" : "; ", finding.what, finding.text);
-  }
-  return words.empty() ? "" : fmt::format("[submit] it could not begin at {}: {}", site.name(), words);
+  return words_of(findings, site);
+}
+
+std::string why_not_there(const sites::Site& site, const std::string& text) {
+  if (std::string why = why_too_much(site, text); !why.empty()) return why;
+  const job::Job job = job::parse_job(text, "the job", {});
+  const std::vector<sites::Finding> findings = site.check(&job);
+  const auto asked = [](const sites::Finding& one) { return one.good || one.what != sites::kReached; };
+  return std::ranges::all_of(findings, asked) ? words_of(findings, site) : "";  // the job waits for it
 }
 
 }  // namespace linac::service

@@ -37,7 +37,11 @@ class DeclaredSites {
   std::vector<std::shared_ptr<const sites::Site>> sites_;
 };
 
-/// What keeps this job, resolved, from beginning at the site; empty: nothing is known to, or it cannot be asked now.
+/// What of this job, resolved, goes beyond its own budget or the memory that the site's entry tells of; empty: nothing.
+/// Asks nobody.
+std::string why_too_much(const sites::Site& site, const std::string& job);
+
+/// That, or what else keeps the job from beginning there; empty: nothing is known to, or the site cannot be asked now.
 /// Takes as long as the site's network does.
 std::string why_not_there(const sites::Site& site, const std::string& job);
 

@@ -131,6 +131,15 @@ void need_secrets(Context& context, const std::string& user, std::vector<executi
   });
 }
 
+// Up to the first problem. The first job of an array stands for all in what the site is asked.
+void look_there(const sites::Site& site, std::vector<execution::PreparedJob>& jobs) {
+  for (execution::PreparedJob& job : jobs) {
+    if (job.problem.empty())
+      job.problem = &job == &jobs.front() ? why_not_there(site, job.job) : why_too_much(site, job.job);
+    if (!job.problem.empty()) return;
+  }
+}
+
 Handler submits(Context& context, execution::Scheduler& scheduler, const DeclaredSites& sites) {
   return [&context, &scheduler, &sites](Request& request) -> Task<Response> {
     http::check_room(context.data, kJobBytesMax, context.keep_free);
@@ -155,14 +164,9 @@ Handler submits(Context& context, execution::Scheduler& scheduler, const Declare
     };
     co_await context.checks.run(request.caller.user, work);
     co_await aside(context, [&] { need_secrets(context, request.caller.user, prepared->jobs); });
-    if (const auto site = sites.find(place); site && prepared->jobs.front().problem.empty()) {
-      // The first of an array stands for all.
-      const auto why = std::make_shared<std::string>();
-      const std::function<void()> look = [why, site, job = prepared->jobs.front().job] {
-        *why = why_not_there(*site, job);
-      };
+    if (const auto site = sites.find(place)) {
+      const std::function<void()> look = [prepared, site] { look_there(*site, prepared->jobs); };
       co_await context.checks.run(request.caller.user, look);
-      prepared->jobs.front().problem = *why;
     }
     const std::vector<execution::PreparedJob>& jobs = prepared->jobs;
     if (request.flag("check_only")) {
