@@ -149,6 +149,17 @@ def test_what_a_site_has_no_memory_for() -> None:
         assert "could not begin at silent: budget: plan.hours is 9 to 12, and budget.hours allows 8: raise it, or plan another place" in refusal, refusal
         refusal = said("farm", 12, "--set", "plan.hours=[9, 10, 12]", "--set", "budget.hours=8")
         assert "budget.hours allows 8" in refusal and "memory: 10G gives them 10" in refusal, refusal
+        study = world.root / "study.yaml"
+        study.write_text(pathlib.Path(ROOT, JOB).read_text().replace("workers: 2", "workers: 1").replace("replicas: 2", "replicas: 1")
+                         + "search: {train.replicas: {kind: integer, low: 1, high: 2}}\nobjective: {metric: loss}\nbudget: {trials: 2}\n")
+
+        def trials(site: str, gib: object, *more: str, status: int = 2) -> str:
+            return world.client.run("submit", str(study), *words(SHORT | {"plan.memory_gib": str(gib)}, site), *more, status=status)
+
+        refusal = trials("farm", 12)
+        assert "could not begin at farm: memory: " in refusal, refusal  # the trials of a study are jobs like others
+        assert "take 24" in trials("pair", 12), "with both ends of what is searched"
+        assert "would be submitted" in trials("pair", 8, "--check", status=0)
         runs = world.client.json("list")["runs"]
         assert {run["state"] for run in runs} == {"FAILED_PRECHECKS"} and not world.launches(), runs
         for site, gib, replicas in (("pair", 12, 1), ("pair", 8, 2), ("silent", 1e6, 2), ("here", 0, 1)):

@@ -67,8 +67,9 @@ Task<std::shared_ptr<SubmittedFile>> checked(Context& context, execution::Schedu
   if (wishes.wishes.place == catalog::kOwnHost)
     co_await aside(context, [&] { need_trust(context, scheduler.attempts(), request.caller.user); });
   const std::function<void()> work = [all, room = scheduler.all(wishes.wishes.place),
-                                      price_known = scheduler.attempts().prices.known()] {
-    all->file = prepare_study(all->request, room, price_known);
+                                      price_known = scheduler.attempts().prices.known(),
+                                      site = sites.find(wishes.wishes.place)] {
+    all->file = prepare_study(all->request, room, price_known, site.get());
   };
   co_await context.checks.run(request.caller.user, work);
   std::string problem = all->file.problem;

@@ -59,7 +59,8 @@ void check_size(const study::Study& study) {
                               kStudyTrialsMax));
 }
 
-SubmittedFile prepare_study(execution::SubmissionRequest request, const launch::Demand& all, bool price_known) {
+SubmittedFile prepare_study(execution::SubmissionRequest request, const launch::Demand& all, bool price_known,
+                            const sites::Site* site) {
   const std::string where = request.file, text = request.job;
   // Its paths are looked up below, as those of any job: places that are nowhere are looked at by nobody.
   SubmittedFile file{.study = study::parse_study(text, where, {})};
@@ -70,12 +71,15 @@ SubmittedFile prepare_study(execution::SubmissionRequest request, const launch::
   file.study.job = base.job;
   file.secrets = base.secrets;
   file.problem = base.problem;
+  if (site != nullptr && file.problem.empty()) file.problem = why_not_there(*site, base.job);
   request.job = base.job;
   request.folder.clear();
   request.overrides.clear();
   request.array = study::settings_of_ends(file.study.space());
-  for (const execution::PreparedJob& end : execution::prepare(request, all, price_known))
+  for (const execution::PreparedJob& end : execution::prepare(request, all, price_known)) {
     if (file.problem.empty()) file.problem = end.problem;
+    if (site != nullptr && file.problem.empty()) file.problem = why_too_much(*site, end.job);
+  }
   return file;
 }
 

@@ -35,8 +35,10 @@ struct SubmittedFile {
   std::string problem{};               // what its trials would fail by; empty: nothing is known
 };
 /// A study's file, its job resolved and checked as it is and with the first and the last value of each parameter: user
-/// error, or `problem`. `request`: `job` has the file's text. Looks at files: to be run by Checks.
-SubmittedFile prepare_study(execution::SubmissionRequest request, const launch::Demand& all, bool price_known);
+/// error, or `problem`. `request`: `job` has the file's text. `site`, where its trials go to one, is asked as for a
+/// job. Looks at files, and takes as long as the site's network does: to be run by Checks.
+SubmittedFile prepare_study(execution::SubmissionRequest request, const launch::Demand& all, bool price_known,
+                            const sites::Site* site);
 
 /// Refuses, as at this moment, a place, an account or a user.
 void check_owner(catalog::Database& database, const execution::Scheduler& scheduler, const DeclaredSites& sites,
