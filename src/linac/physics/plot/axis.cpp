@@ -38,7 +38,8 @@ std::vector<Tick> log_ticks(const Axis& axis, int wanted) {
   std::vector<Tick> result;
   const int first = static_cast<int>(std::floor(std::log10(axis.low) + 1e-9)),
             last = static_cast<int>(std::floor(std::log10(axis.high) + 1e-9));
-  const bool narrow = std::log10(axis.high / axis.low) < 2;
+  const double decades = std::log10(axis.high / axis.low);
+  const bool narrow = axis.tick_values == TickValues::kPlain ? decades < 3 + 1e-9 : decades < 2;
   const int stride = std::max(1, (last - first + wanted) / std::max(1, wanted));
   for (int exponent = first; exponent <= last; ++exponent) {
     for (const double factor : {1.0, 2.0, 5.0}) {

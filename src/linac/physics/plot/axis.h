@@ -9,7 +9,7 @@
 namespace linac::plot {
 
 enum class Scale { kLinear, kLog };
-enum class TickValues { kAny, kWhole };
+enum class TickValues { kAny, kWhole, kPlain };
 
 struct Axis {
   double low = 0, high = 1;  // low < high, and both > 0 if logarithmic
@@ -27,7 +27,7 @@ struct Tick {
 };
 
 /// Round values inside the axis: about `wanted` of them, steps of 1, 2 or 5 times a power of ten; powers of ten on a
-/// logarithmic axis (its 2 and 5 too, where it spans less than two).
+/// logarithmic axis (its 2 and 5 too, and plain numbers, where it spans less than two; with kPlain, up to three).
 std::vector<Tick> ticks(const Axis& axis, int wanted);
 
 /// An axis around values: linear from 0 (or the lowest) to a little above the highest, logarithmic to whole powers of

@@ -85,6 +85,11 @@ TEST(Axis, LogarithmicTicksArePowersOfTen) {
   EXPECT_EQ(labels(ticks({.low = 1e-3, .high = 1, .scale = Scale::kLog}, 6)), (Labels{"10⁻³", "10⁻²", "10⁻¹", "10⁰"}));
   EXPECT_EQ(labels(ticks({.low = 1e-5, .high = 1, .scale = Scale::kLog}, 3)), (Labels{"10⁻⁴", "10⁻²", "10⁰"}));
   EXPECT_EQ(labels(ticks({.low = 2, .high = 20, .scale = Scale::kLog}, 6)), (Labels{"2", "5", "10", "20"}));
+  const auto plain = [](double high) {
+    return labels(ticks({.low = 1, .high = high, .scale = Scale::kLog, .tick_values = TickValues::kPlain}, 6));
+  };
+  EXPECT_EQ(plain(100), (Labels{"1", "2", "5", "10", "20", "50", "100"}));
+  EXPECT_EQ(plain(1e4), (Labels{"10⁰", "10¹", "10²", "10³", "10⁴"}));
   EXPECT_EQ(power_of_ten(12), "10¹²");
 }
 

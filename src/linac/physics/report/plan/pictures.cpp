@@ -1,11 +1,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <optional>
 #include <span>
 
 #include "linac/base/base/plural.h"
 #include "linac/physics/plot/axis.h"
 #include "linac/physics/plot/categories.h"
+#include "linac/physics/report/plan/names.h"
 #include "linac/physics/report/plan/parts.h"
 #include "linac/physics/report/plan/report.h"
 
@@ -83,6 +86,46 @@ NamedPicture bars_picture(const PlanReport& report) {
   return {"parts", "Where the time goes", caption, figure.picture()};
 }
 
+void draw_names(plot::Figure& figure, const plot::Rect& area, std::vector<NamedPoint> points,
+                const std::vector<Segment>& lines) {
+  for (NamedPoint& point : points) point.width = figure.text_width(point.name, kSmall);
+  const auto places = places_of_names(area, points, lines);
+  for (size_t i = 0; i < points.size(); ++i) {
+    if (!places[i]) continue;
+    const auto& [left, top, width, height] = *places[i];
+    constexpr double kRim = 2;
+    const std::array<plot::Point, 4> ground{{{left - kRim, top},
+                                             {left + width + kRim, top},
+                                             {left + width + kRim, top + height},
+                                             {left - kRim, top + height}}};
+    figure.polygon(ground, plot::kPaper, 0.75);
+    figure.text({left, top + height / 2}, points[i].name,
+                {.size = kSmall.size, .colour = points[i].good ? plot::kInk : plot::kSoftInk});
+  }
+}
+
+// Deadline and budget, each with its name at the end of its line.
+std::vector<Segment> draw_rules(plot::Figure& figure, const plot::Rect& area, std::optional<double> deadline_x,
+                                const std::string& deadline, std::optional<double> budget_y,
+                                const std::string& budget) {
+  const plot::Stroke stroke{.colour = kFront, .width = 1, .dash = 5};
+  plot::TextStyle style{.size = kSmall.size, .colour = kFront};
+  std::vector<Segment> rules;
+  if (deadline_x && *deadline_x > area.x && *deadline_x < area.right()) {
+    rules.push_back({{*deadline_x, area.y}, {*deadline_x, area.bottom()}});
+    const bool left = *deadline_x > area.x + area.width / 2;
+    style.align = left ? plot::Align::kRight : plot::Align::kLeft;
+    figure.text({*deadline_x + (left ? -5 : 5), area.bottom() - 8}, deadline, style);
+  }
+  style.align = plot::Align::kLeft;
+  if (budget_y && *budget_y > area.y && *budget_y < area.bottom()) {
+    rules.push_back({{area.x, *budget_y}, {area.right(), *budget_y}});
+    figure.text({area.x + 5, *budget_y + (*budget_y < area.y + 16 ? 8 : -8)}, budget, style);
+  }
+  for (const Segment& rule : rules) figure.line(rule.from, rule.to, stroke);
+  return rules;
+}
+
 // Time against what it costs.
 std::optional<NamedPicture> worth_picture(const PlanReport& report) {
   const bool priced = std::any_of(report.rows.begin(), report.rows.end(),
@@ -109,50 +152,46 @@ std::optional<NamedPicture> worth_picture(const PlanReport& report) {
   plot::Figure figure(kWide, 380);
   figure.text({18, 18}, priced ? "time and money" : "time and energy", kTitle);
   const plot::Rect area{64, 42, kWide - 64 - 24, 380 - 42 - 44};
-  const plot::Axis x = plot::axis_around(times, plot::Scale::kLog, unit.name),
-                   y = plot::axis_around(
-                       values, plot::Scale::kLog,
-                       priced ? (report.currency.currency == "USD" ? "US dollars" : report.currency.currency) : "kWh");
+  plot::Axis x = plot::axis_around(times, plot::Scale::kLog, unit.name),
+             y = plot::axis_around(
+                 values, plot::Scale::kLog,
+                 priced ? (report.currency.currency == "USD" ? "US dollars" : report.currency.currency) : "kWh");
+  x.tick_values = y.tick_values = plot::TickValues::kPlain;
   plot::draw_frame(figure, area, x, y, plot::Grid::kHorizontal);
+  const auto place = [&](double seconds, double spent) {
+    return plot::place(area, x, y, {seconds / unit.seconds, spent});
+  };
   figure.clip(area);
-  if (report.wishes.deadline_s > 0) {
-    const double at = plot::place(area, x, y, {report.wishes.deadline_s / unit.seconds, y.low}).x;
-    figure.line({at, area.y}, {at, area.bottom()}, {.colour = kFront, .width = 1});
-  }
-  if (priced && report.wishes.budget > 0) {
-    const double at = plot::place(area, x, y, {x.low, report.wishes.budget / report.currency.usd}).y;
-    figure.line({area.x, at}, {area.right(), at}, {.colour = kFront, .width = 1});
-  }
-  std::vector<plot::Point> front;
-  const size_t few = 40;
+  std::optional<double> deadline_x, budget_y;
+  if (report.wishes.deadline_s > 0) deadline_x = place(report.wishes.deadline_s, y.low).x;
+  if (priced && report.wishes.budget > 0)
+    budget_y = place(x.low * unit.seconds, report.wishes.budget / report.currency.usd).y;
+  std::vector<Segment> lines = draw_rules(
+      figure, area, deadline_x, fmt::format("deadline {:.3g} {}", report.wishes.deadline_s / unit.seconds, unit.name),
+      budget_y, fmt::format("budget {:.3g} {}", report.wishes.budget / report.currency.usd, report.currency.currency));
+  std::vector<NamedPoint> points;
   for (const PlanRow& row : report.rows) {
     const auto value = worth(row);
     if (!value) continue;
-    const auto point = [&](double seconds, double spent) {
-      return plot::place(area, x, y, {seconds / unit.seconds, spent});
-    };
     const plan::Interval time = row.forecast.seconds.interval(), spent = value->interval();
-    const plot::Colour colour = row.forecast.good ? kGood : kBad;
-    if (report.rows.size() <= few) {
-      figure.line(point(time.low, spent.middle), point(time.high, spent.middle), {.colour = colour, .width = 0.8});
-      figure.line(point(time.middle, spent.low), point(time.middle, spent.high), {.colour = colour, .width = 0.8});
-    }
-    figure.disc(point(time.middle, spent.middle), row.front ? 4 : 2.6, colour);
-    if (row.front) front.push_back(point(time.middle, spent.middle));
+    points.push_back({place(time.middle, spent.middle), row.name, 0, row.front, row.forecast.good});
+    if (report.rows.size() > kNamesMax) continue;
+    const plot::Stroke stroke{.colour = row.forecast.good ? kGood : kBad, .width = 0.8};
+    figure.line(place(time.low, spent.middle), place(time.high, spent.middle), stroke);
+    figure.line(place(time.middle, spent.low), place(time.middle, spent.high), stroke);
   }
+  std::vector<plot::Point> front;
+  for (const NamedPoint& point : points)
+    if (point.front) front.push_back(point.at);
   std::sort(front.begin(), front.end(), [](const plot::Point& a, const plot::Point& b) { return a.x < b.x; });
   figure.polyline(front, {.colour = kFront, .width = 1.4});
+  for (size_t i = 1; i < front.size(); ++i) lines.push_back({front[i - 1], front[i]});
+  for (const NamedPoint& point : points) figure.disc(point.at, point.front ? 4 : 2.6, point.good ? kGood : kBad);
+  draw_names(figure, area, std::move(points), lines);
   figure.unclip();
-  for (const PlanRow& row : report.rows) {
-    if (!row.front) continue;
-    const auto at = plot::place(area, x, y, {row.forecast.seconds.middle / unit.seconds, worth(row)->middle});
-    const bool right = at.x > area.x + area.width * 0.6;
-    figure.text({at.x + (right ? -7 : 7), at.y - 9}, row.name,
-                {.size = 8.5, .align = right ? plot::Align::kRight : plot::Align::kLeft});
-  }
   return NamedPicture{"worth", priced ? "Time and money" : "Time and energy",
                       "Large: nothing is both sooner and cheaper. Grey: does not fit, or misses deadline or budget too "
-                      "often. Lines of the frame's height or width: the deadline, the budget.",
+                      "often. Broken lines: the deadline, the budget.",
                       figure.picture()};
 }
 
