@@ -89,6 +89,25 @@ describe("a plan", { skip: available ? false : "no Chromium (apt-get install chr
       await page.context().close();
     });
 
+  test("has its picture as soon as a place has a price", async () => {
+    const free = await Service.start();
+    try {
+      const own = (await free.mlflow("runs/create", { experiment_id: "0", run_name: "planned" })).run.info.run_id;
+      for (const [name, text] of Object.entries(files)) await free.send("PUT", `/api/v1/runs/${own}/files/${name}`, new TextEncoder().encode(text));
+      const page = await visit(chromium, free);
+      await go(page, `#/runs/${own}?tab=plan`);
+      await page.waitForSelector("text=nothing to draw time against");
+      await page.fill("input[placeholder^='gcp/v100']", "gcp/v100x8");
+      await page.waitForSelector(".planchart svg");
+      await page.fill("input[placeholder^='gcp/v100']", "");
+      await page.waitForSelector("text=nothing to draw time against");
+      assert.deepEqual(page.complaints, []);
+      await page.context().close();
+    } finally {
+      await free.stop();
+    }
+  });
+
   test("of a run without a measurement says what to do; a job's text is planned from the form", async () => {
     const page = await visit(chromium, service);
     await go(page, `#/runs/${bare}?tab=plan`);

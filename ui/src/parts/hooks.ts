@@ -26,17 +26,18 @@ export function useLoaded<T>(load: (signal: AbortSignal) => Promise<T>, inputs: 
   return { ...state, again };
 }
 
-/** The size of an element as it is laid out. */
+/** The size of an element as it is laid out, also of one that is there only later. */
 export function useSize<E extends Element>(): { ref: { current: E | null }; width: number; height: number } {
   const ref = useRef<E>(null);
+  const [element, setElement] = useState<E | null>(null);
   const [size, setSize] = useState({ width: 0, height: 0 });
+  useEffect(() => setElement(ref.current));
   useEffect(() => {
-    const element = ref.current;
     if (!element) return;
     const observer = new ResizeObserver(([entry]) => entry && setSize({ width: entry.contentRect.width, height: entry.contentRect.height }));
     observer.observe(element);
     return () => observer.disconnect();
-  }, []);
+  }, [element]);
   return { ref, ...size };
 }
 
