@@ -59,6 +59,7 @@ td.n { white-space: nowrap; }
 td.none { color: var(--soft); }
 .worst small { display: block; white-space: nowrap; }
 .figures thead th { white-space: nowrap; }
+.intervals td small { display: block; }
 
 .distances th { padding: 5px 14px 5px 0; }
 .distances td { width: 15%; padding: 5px 10px; border-left: 2px solid var(--paper); }
