@@ -31,11 +31,13 @@ def build(folder: pathlib.Path, cmake_build: str) -> pathlib.Path:
     prefix, plugins, showers = folder / "prefix", folder / "plugins", folder / "showers"
     environment = dict(os.environ)
     if shutil.which("ccache"):  # as in every build of linac, whose headers and options these are
-        environment |= {"CMAKE_CXX_COMPILER_LAUNCHER": "ccache", "CCACHE_BASEDIR": str(folder), "CCACHE_NOHASHDIR": "1"}
+        environment |= {"CMAKE_CXX_COMPILER_LAUNCHER": "ccache", "CCACHE_BASEDIR": str(folder), "CCACHE_NOHASHDIR": "1", "CCACHE_DEPEND": "1"}
+    # An author's copies: with everything below one folder ccache knows a compilation again in any other checkout.
+    sources = {source.name: shutil.copytree(source, folder / source.name) for source in (EXAMPLES, runs.ROOT / "examples/fast_simulation")}
     for command in (["cmake", "--install", cmake_build, "--prefix", prefix],
-                    ["cmake", "-G", "Ninja", "-S", EXAMPLES, "-B", plugins, f"-DCMAKE_PREFIX_PATH={prefix}"],
+                    ["cmake", "-G", "Ninja", "-S", sources["custom_model"], "-B", plugins, f"-DCMAKE_PREFIX_PATH={prefix}"],
                     ["cmake", "--build", plugins],
-                    ["cmake", "-G", "Ninja", "-S", runs.ROOT / "examples/fast_simulation", "-B", showers, f"-DCMAKE_PREFIX_PATH={prefix}"],
+                    ["cmake", "-G", "Ninja", "-S", sources["fast_simulation"], "-B", showers, f"-DCMAKE_PREFIX_PATH={prefix}"],
                     ["cmake", "--build", showers],
                     [showers / "fast_simulation", runs.ROOT / "models/cell_chain-clic.chain", "1", "1"]):
         done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, env=environment)
