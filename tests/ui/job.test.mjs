@@ -29,7 +29,6 @@ describe("a job", { skip: reason }, () => {
     page = await visit(chromium, service);
   });
   after(async () => {
-    await chromium?.close();
     if (service) assert.equal(await service.stop(), 0, service.output);
   });
 

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { createRequire } from "node:module";
 import { readFileSync } from "node:fs";
 import { after, before, describe, test } from "node:test";
-import { available, browser, cpuSeconds, go, overflow, visit } from "./browser.mjs";
+import { available, browser, cpuSeconds, go, leave, overflow, visit } from "./browser.mjs";
 import { Service } from "./service.mjs";
 
 const hostile = `<img src=x onerror="window.hacked=1">'"&`;
@@ -34,7 +34,6 @@ describe("pages", { skip: available ? false : "no Chromium (apt-get install chro
     await service.mlflow("model-versions/create", { name: "showers", source: `runs:/${ids.hostile}/model`, run_id: ids.hostile, description: hostile });
   });
   after(async () => {
-    await chromium?.close();
     if (service) assert.equal(await service.stop(), 0, service.output);
   });
 
@@ -53,7 +52,7 @@ describe("pages", { skip: available ? false : "no Chromium (apt-get install chro
     await page.waitForSelector("input[name=token]");
     await page.reload();
     await page.waitForSelector("input[name=token]");
-    await page.context().close();
+    await leave(page);
   });
 
   test("an experiment and a model are shared by a click of their owner, and of nobody else", async () => {
@@ -82,7 +81,7 @@ describe("pages", { skip: available ? false : "no Chromium (apt-get install chro
     await his.reload();
     await his.waitForSelector("text=anns-model");
     assert.deepEqual([...hers.complaints, ...his.complaints], []);
-    for (const page of [hers, his]) await page.context().close();
+    for (const page of [hers, his]) await leave(page);
   });
 
   test("thousands of runs scroll, and only those in view exist", async () => {
@@ -114,7 +113,7 @@ describe("pages", { skip: available ? false : "no Chromium (apt-get install chro
     await page.waitForSelector("h1 >> text=/Compare [0-9]+ runs/");
     await page.waitForSelector(".chart canvas");
     assert.deepEqual(page.complaints, []);
-    await page.context().close();
+    await leave(page);
   });
 
   test("sorting and filtering are the server's, and a fault is shown where it is", async () => {
@@ -140,7 +139,7 @@ describe("pages", { skip: available ? false : "no Chromium (apt-get install chro
     await page.fill("#filter", `${manyRuns - 1}`);
     await page.waitForFunction(() => document.querySelector(".count")?.textContent?.startsWith("1 run"));
     assert.match(page.url(), new RegExp(`filter=${manyRuns - 1}`), "the address keeps the filter");
-    await page.context().close();
+    await leave(page);
   });
 
   test("the keyboard is enough: tick, compare, open, help", async () => {
@@ -166,7 +165,7 @@ describe("pages", { skip: available ? false : "no Chromium (apt-get install chro
     await page.keyboard.press("Escape");
     await page.waitForSelector("dialog", { state: "detached" });
     assert.deepEqual(page.complaints, []);
-    await page.context().close();
+    await leave(page);
   });
 
   test("names are text wherever they are shown", async () => {
@@ -182,7 +181,7 @@ describe("pages", { skip: available ? false : "no Chromium (apt-get install chro
     await page.waitForSelector("h1");
     assert.equal(await page.textContent("h1"), hostile);
     assert.deepEqual(page.complaints.filter((text) => !/404|400/.test(text)), [], "no page breaks the policy");
-    await page.context().close();
+    await leave(page);
   });
 
   test("curves grow while a run goes on", async () => {
@@ -200,7 +199,7 @@ describe("pages", { skip: available ? false : "no Chromium (apt-get install chro
     await service.mlflow("runs/update", { run_id: ids.live, status: "FINISHED", end_time: Date.now() });
     await page.waitForSelector("header.title .state-succeeded");
     assert.deepEqual(page.complaints, []);
-    await page.context().close();
+    await leave(page);
   });
 
   test("values that are not finite are counted and marked; smoothing and scales redraw", async () => {
@@ -223,7 +222,7 @@ describe("pages", { skip: available ? false : "no Chromium (apt-get install chro
     seen.add(await picture());
     assert.equal(seen.size, 4, "each setting changes the picture");
     assert.deepEqual(page.complaints, []);
-    await page.context().close();
+    await leave(page);
   });
 
   test("runs that differ by their seed are one band, or lines", async () => {
@@ -238,7 +237,7 @@ describe("pages", { skip: available ? false : "no Chromium (apt-get install chro
     assert.equal(await page.locator("th[scope=row] >> text=lr").count(), 0, "what is the same is left out");
     await page.check("text=also what they share");
     await page.waitForSelector("th[scope=row] >> text=lr");
-    await page.context().close();
+    await leave(page);
   });
 
   test("an array over seeds and learning rates has a band for each learning rate, which its name tells", async () => {
@@ -250,7 +249,7 @@ describe("pages", { skip: available ? false : "no Chromium (apt-get install chro
     await page.waitForSelector(".legend >> text=scan-3");
     assert.deepEqual((await page.locator(".legend li").allTextContents()).map((text) => text.trim()), ["scan, lr=0.002 2 runs", "scan-3"]);
     assert.deepEqual(page.complaints, []);
-    await page.context().close();
+    await leave(page);
   });
 
   /** What a click downloads. */
@@ -272,7 +271,7 @@ describe("pages", { skip: available ? false : "no Chromium (apt-get install chro
     await page.check("text=log scale");
     await page.click('section[aria-label="loss"] [aria-label="Larger"]');
     await page.waitForFunction(() => /smooth=40/.test(location.hash) && /log=1/.test(location.hash) && /large=loss/.test(location.hash));
-    const other = await visit(chromium, service);
+    const other = await visit(chromium, service, { alone: true }); // to whom the link tells all
     await go(other, await page.evaluate(() => location.hash));
     await other.waitForSelector('section[aria-label="loss"] [aria-label="Smaller"]');
     assert.equal(await other.locator("input[type=range]").inputValue(), "40");
@@ -288,8 +287,8 @@ describe("pages", { skip: available ? false : "no Chromium (apt-get install chro
     assert.deepEqual([picture.name, picture.bytes.subarray(1, 4).toString()], ["loss.png", "PNG"]);
     assert.ok(picture.bytes.readUInt32BE(16) > 600 && picture.bytes.length > 5000, "it is the large chart");
     assert.deepEqual([...page.complaints, ...other.complaints], []);
-    await other.context().close();
-    await page.context().close();
+    await leave(other);
+    await leave(page);
   });
 
   test("a run gets another name, tags and a note; is archived, deleted and restored", async () => {
@@ -354,7 +353,7 @@ describe("pages", { skip: available ? false : "no Chromium (apt-get install chro
     await page.waitForSelector("text=This run is deleted.", { state: "detached" });
     assert.equal((await told()).deleted, false);
     assert.deepEqual(page.complaints, []);
-    await page.context().close();
+    await leave(page);
 
     await service.send("POST", "/api/v1/users", { name: "reader", role: "viewer" });
     const { secret } = await service.send("POST", "/api/v1/users/reader/tokens", {});
@@ -374,7 +373,7 @@ describe("pages", { skip: available ? false : "no Chromium (apt-get install chro
     await reader.waitForSelector('[aria-label="Revoke second"]', { state: "detached" }); // the user's browsers are logged out with it
     assert.deepEqual((await service.get("/api/v1/users/reader/tokens")).tokens.map((token) => token.note), [""]);
     assert.deepEqual(reader.complaints.filter((text) => !text.includes("401")), []);
-    await reader.context().close();
+    await leave(reader);
 
     const member = await visit(chromium, service);
     await go(member, "#/tokens");
@@ -388,7 +387,7 @@ describe("pages", { skip: available ? false : "no Chromium (apt-get install chro
     await member.click('[aria-label="Remove PAGES_KEY"]');
     await member.waitForSelector("text=No secrets.");
     assert.deepEqual(member.complaints, []);
-    await member.context().close();
+    await leave(member);
   });
 
   test("the first column stays while the others scroll; columns are in the address; all that fits is exported", async () => {
@@ -433,7 +432,7 @@ describe("pages", { skip: available ? false : "no Chromium (apt-get install chro
     await go(page, "#/runs?filter=scan&columns=%25E0%25A4%25A");
     await page.waitForSelector("#row-0");
     assert.deepEqual(page.complaints, []);
-    await page.context().close();
+    await leave(page);
   });
 
   test("runs are compared as points, as lines across axes, by words in their logs, by pictures and figures", async () => {
@@ -488,7 +487,7 @@ describe("pages", { skip: available ? false : "no Chromium (apt-get install chro
     await go(page, `#/compare?runs=${all}&tab=logs`);
     await page.waitForSelector("text=No log speaks of an error.");
     assert.deepEqual(page.complaints, []);
-    await page.context().close();
+    await leave(page);
   });
 
   test("a version of a model has its schema, figures, checksum, tags and file", async () => {
@@ -520,7 +519,7 @@ describe("pages", { skip: available ? false : "no Chromium (apt-get install chro
     await go(page, "#/models/calo/99");
     await page.waitForSelector("text=calo has no version 99");
     assert.deepEqual(page.complaints, []);
-    await page.context().close();
+    await leave(page);
   });
 
   test("a number that was written with all its digits is shown short, and whole where one looks for it", async () => {
@@ -528,7 +527,7 @@ describe("pages", { skip: available ? false : "no Chromium (apt-get install chro
     await go(page, `#/runs/${ids.seeds[0]}`);
     await page.waitForSelector('dd >> text="0.3"');
     assert.equal(await page.getAttribute('dd >> text="0.3"', "title"), "0.29999999999999999");
-    await page.context().close();
+    await leave(page);
   });
 
   test("files are shown: pictures, texts, and a report that is shut in", async () => {
@@ -554,7 +553,7 @@ describe("pages", { skip: available ? false : "no Chromium (apt-get install chro
     await page.selectOption(".controls select", "evaluation/jets/report.html");
     await page.frameLocator("iframe.report").locator("text=Scores of jets").waitFor();
     assert.ok(page.complaints.some((text) => /script/.test(text)) && page.complaints.some((text) => /example\.org/.test(text)), "its script and its foreign picture are refused");
-    await page.context().close();
+    await leave(page);
   });
 
   const record = (run, lines) => service.send("PUT", `/api/2.0/mlflow-artifacts/artifacts/0/${run}/artifacts/metrics.jsonl`, Buffer.from(lines.map((line) => `${JSON.stringify(line)}\n`).join("")));
@@ -592,7 +591,7 @@ describe("pages", { skip: available ? false : "no Chromium (apt-get install chro
     assert.deepEqual(page.complaints, []);
     await go(page, `#/runs/${ids.live}?tab=workers`);
     await page.waitForSelector("text=says nothing of its workers");
-    await page.context().close();
+    await leave(page);
   });
 
   test("a record that has lost lines is told of, and its curve has a gap there", async () => {
@@ -611,7 +610,7 @@ describe("pages", { skip: available ? false : "no Chromium (apt-get install chro
     await page.waitForSelector("text=The record has a gap: its lines of steps 4 to 6 are lost.");
     await page.waitForSelector('section[aria-label="loss"] canvas');
     assert.deepEqual(page.complaints, []);
-    await page.context().close();
+    await leave(page);
     await send(before); // another file, which has them
     assert.equal((await service.get(`/api/v1/runs/${id}`)).tags["linac.lost_steps"], undefined);
     await send([...before, gap]);
@@ -649,7 +648,7 @@ describe("pages", { skip: available ? false : "no Chromium (apt-get install chro
     assert.match(await page.getAttribute('.timeline [role=img][aria-label^="n<1> 3,"]', "aria-label"), /to 1 d 3 h; compute 60 %, communication 20 %, input 10 %, update 5 %/);
     assert.ok((await page.locator(".timeline rect").count()) < 4 * 64 * 5 + 20);
     assert.deepEqual(page.complaints, []);
-    await page.context().close();
+    await leave(page);
   });
 
   test("a model's versions get stages and aliases", async () => {
@@ -665,7 +664,7 @@ describe("pages", { skip: available ? false : "no Chromium (apt-get install chro
     await page.click('[aria-label="Remove alias champion"]');
     await page.waitForSelector("text=@champion", { state: "detached" });
     assert.deepEqual(page.complaints, []);
-    await page.context().close();
+    await leave(page);
   });
 
   test("an admin makes a user and a token; the user has no more than his role", async () => {
@@ -688,8 +687,8 @@ describe("pages", { skip: available ? false : "no Chromium (apt-get install chro
     await page.waitForSelector("text=No tokens.");
     await go(hers, "#/queue");
     await hers.waitForSelector("input[name=token]", { timeout: 15_000 });
-    await page.context().close();
-    await hers.context().close();
+    await leave(page);
+    await leave(hers);
   });
 
   test("an admin changes a user's account, role and state, and finds it in the audit", async () => {
@@ -727,9 +726,11 @@ describe("pages", { skip: available ? false : "no Chromium (apt-get install chro
     assert.deepEqual(new Set(await page.locator("tbody tr td:nth-child(3)").allTextContents()), new Set(["user.change"]));
     await page.fill("#filter", "nobody at all");
     await page.waitForSelector("text=No entry fits.");
-    await page.context().close();
+    await leave(page);
   });
 
+  // Colours are all in which dark pages differ from light ones.
+  const rules = { light: {}, dark: { runOnly: { type: "rule", values: ["color-contrast", "link-in-text-block"] } } };
   for (const colorScheme of ["light", "dark"]) {
     test(`360 px wide, ${colorScheme}: nothing sticks out, and nothing that is serious keeps anybody out`, async () => {
       const page = await visit(chromium, service, { width: 360, height: 740, colorScheme });
@@ -740,7 +741,7 @@ describe("pages", { skip: available ? false : "no Chromium (apt-get install chro
         await page.waitForTimeout(700);
         assert.ok((await overflow(page)) <= 0, `${place} is wider than the window`);
         if (!(await page.evaluate(() => "axe" in window))) await page.evaluate(axe);
-        const found = await page.evaluate(async () => (await window.axe.run(document, { resultTypes: ["violations"] })).violations.filter((one) => ["serious", "critical"].includes(one.impact)).map((one) => `${one.id}: ${one.nodes[0].html}`));
+        const found = await page.evaluate(async (some) => (await window.axe.run(document, { resultTypes: ["violations"], ...some })).violations.filter((one) => ["serious", "critical"].includes(one.impact)).map((one) => `${one.id}: ${one.nodes[0].html}`), rules[colorScheme]);
         assert.deepEqual(found, [], place);
       }
       const ground = await page.evaluate(() => getComputedStyle(document.body).backgroundColor.match(/\d+/g).map(Number)[0]);
@@ -748,7 +749,7 @@ describe("pages", { skip: available ? false : "no Chromium (apt-get install chro
       await page.selectOption('[aria-label="Colours"]', colorScheme === "dark" ? "light" : "dark");
       const other = await page.evaluate(() => getComputedStyle(document.body).backgroundColor.match(/\d+/g).map(Number)[0]);
       assert.ok(colorScheme === "dark" ? other > 200 : other < 80, "the switch wins over the system");
-      await page.context().close();
+      await leave(page);
     });
   }
 

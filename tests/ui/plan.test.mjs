@@ -6,7 +6,7 @@ import { hostname } from "node:os";
 import { readFileSync } from "node:fs";
 import { after, before, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { available, browser, go, overflow, visit } from "./browser.mjs";
+import { available, browser, go, leave, overflow, visit } from "./browser.mjs";
 import { Service } from "./service.mjs";
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
@@ -39,7 +39,6 @@ describe("a plan", { skip: available ? false : "no Chromium (apt-get install chr
     for (const [name, text] of Object.entries(files)) await service.send("PUT", `/api/v1/runs/${run}/files/${name}`, new TextEncoder().encode(text));
   });
   after(async () => {
-    await chromium?.close();
     if (service) assert.equal(await service.stop(), 0, service.output);
   });
 
@@ -86,7 +85,7 @@ describe("a plan", { skip: available ? false : "no Chromium (apt-get install chr
       assert.deepEqual(violations.map((one) => `${one.id}: ${one.nodes.map((node) => node.target)}`), []);
       assert.deepEqual(page.complaints, []);
       if (process.env.LINAC_SHOTS) await page.screenshot({ path: `${process.env.LINAC_SHOTS}/plan-${width}.png`, fullPage: true });
-      await page.context().close();
+      await leave(page);
     });
 
   test("has its picture as soon as a place has a price", async () => {
@@ -121,6 +120,6 @@ describe("a plan", { skip: available ? false : "no Chromium (apt-get install chr
     await page.fill("textarea[name=set]", "train.epochs=60");
     await page.click("button:text-is('Plan')");
     await page.waitForSelector("text=all 6000 steps of the job, 60 epochs");
-    await page.context().close();
+    await leave(page);
   });
 });

@@ -10,4 +10,4 @@ cmp -s package-lock.json node_modules/.lock || {
   PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD=1 npm ci --silent --no-fund --no-audit || { echo "the packages cannot be had: skipped"; exit 77; }
   cp package-lock.json node_modules/.lock
 }
-exec node --test --test-reporter=spec --test-concurrency=1 ./*.test.mjs
+exec node --test-reporter=spec all.mjs

@@ -2,6 +2,7 @@
 // in a temporary folder that goes with it, and is ended by its own process id.
 import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
+import { request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -40,14 +41,20 @@ export class Service {
 
   async send(method, path, body, token = this.token) {
     const binary = body instanceof Uint8Array;
-    const response = await fetch(this.url + path, {
-      method,
-      headers: { Authorization: `Bearer ${token}`, ...(body === undefined || binary ? {} : { "Content-Type": "application/json" }) },
-      body: body === undefined ? undefined : binary ? body : JSON.stringify(body),
+    const headers = { Authorization: `Bearer ${token}`, ...(body === undefined || binary ? {} : { "Content-Type": "application/json" }) };
+    const { response, text } = await new Promise((resolve, reject) => {
+      // Not fetch(), of which thousands of requests take three times as long.
+      const sent = request(this.url + path, { method, headers }, (response) => {
+        const parts = [];
+        response.on("data", (part) => parts.push(part));
+        response.on("end", () => resolve({ response, text: Buffer.concat(parts).toString() }));
+        response.on("error", reject);
+      });
+      sent.on("error", reject);
+      sent.end(body === undefined || binary ? body : JSON.stringify(body));
     });
-    const text = await response.text();
-    if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text}`);
-    return text && response.headers.get("content-type")?.includes("json") ? JSON.parse(text) : text;
+    if (response.statusCode < 200 || response.statusCode > 299) throw new Error(`${method} ${path}: ${response.statusCode} ${text}`);
+    return text && response.headers["content-type"]?.includes("json") ? JSON.parse(text) : text;
   }
 
   get(path) {

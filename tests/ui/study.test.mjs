@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { createRequire } from "node:module";
 import { readFileSync } from "node:fs";
 import { after, before, describe, test } from "node:test";
-import { available, browser, go, overflow, visit } from "./browser.mjs";
+import { available, browser, go, leave, overflow, visit } from "./browser.mjs";
 import { Service } from "./service.mjs";
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
@@ -27,7 +27,6 @@ describe("a study", { skip: available ? false : "no Chromium (apt-get install ch
     }
   });
   after(async () => {
-    await chromium?.close();
     if (service) assert.equal(await service.stop(), 0, service.output);
   });
 
@@ -54,7 +53,7 @@ describe("a study", { skip: available ? false : "no Chromium (apt-get install ch
     const { violations } = await page.evaluate(() => window.axe.run());
     assert.deepEqual(violations.map((one) => `${one.id}: ${one.nodes.map((node) => node.target)}`), []);
     assert.deepEqual(page.complaints, []);
-    await page.context().close();
+    await leave(page);
   });
 
   test("of several objectives shows its front", async () => {
@@ -67,6 +66,6 @@ describe("a study", { skip: available ? false : "no Chromium (apt-get install ch
     assert.equal(await onFront.count(), front.length);
     await go(page, "#/studies/none");
     await page.waitForSelector("text=no study 'none'");
-    await page.context().close();
+    await leave(page);
   });
 });
