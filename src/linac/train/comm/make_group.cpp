@@ -143,9 +143,14 @@ std::unique_ptr<Group> found(Founding& founding, const Rendezvous& meet, const G
   return std::make_unique<TcpGroup>(std::move(node), settings.stall_timeout);
 }
 
+// Of the first meeting: some may still be in a queue.
+std::chrono::milliseconds patience(const Rendezvous& meet, const GroupSettings& settings) {
+  return meet.patience_s > 0 ? std::chrono::seconds(meet.patience_s) : settings.join_timeout;
+}
+
 std::unique_ptr<Group> found_run(const Rendezvous& meet, const GroupSettings& settings, const Stores& stores) {
   Founding founding(
-      meet, stores, settings.join_timeout, [&] { return find_key(settings, meet.rank == 0); },
+      meet, stores, patience(meet, settings), [&] { return find_key(settings, meet.rank == 0); },
       [&] { return name_run(settings); });
   return found(founding, meet, settings, nullptr);
 }
@@ -164,9 +169,10 @@ std::unique_ptr<Group> found_by_relay(const Rendezvous& meet, const GroupSetting
   there.agent_store = false;
   const RelayedStores by_relay(relays, std::make_shared<const LinkContext>(*key, kMeeting));
   Founding founding(
-      there, by_relay, settings.join_timeout, [&] { return *key; }, [&] { return name_run(settings); });
+      there, by_relay, patience(meet, settings), [&] { return *key; }, [&] { return name_run(settings); });
   auto group = found(founding, meet, settings, relays);
-  if (meet.agent_store) tell_founded(stores, meet, settings.join_timeout);
+  // One is enough: the launcher's store goes away as soon as it has heard it.
+  if (meet.agent_store && meet.local_rank == 0) tell_founded(stores, meet, settings.join_timeout);
   return group;
 }
 

@@ -79,10 +79,16 @@ void Founding::connect(const Stores& stores) {
   const auto failure = try_for_long([&](Milliseconds limit) { keys_ = stores.reach(host, meet_.master_port, limit); },
                                     [] { return "0"; });
   if (!failure) return;
+  const std::string at = host_and_port(meet_.master_addr, meet_.master_port);
+  if (!meet_.relay.empty())
+    throw Error(ErrorCode::kPeerLost,
+                fmt::format("[comm] rank {}: no answer of rank 0 by the relay {} ({}); check that `linac relay` runs "
+                            "there, that this host and those of rank 0 reach it, and that rank 0 was started",
+                            meet_.rank, at, *failure));
   throw Error(ErrorCode::kPeerLost,
               fmt::format("[comm] rank {}: no answer from the store at {} ({}); check that rank 0 runs there and "
                           "that the port is open",
-                          meet_.rank, host_and_port(meet_.master_addr, meet_.master_port), *failure));
+                          meet_.rank, at, *failure));
 }
 
 // Attempts of a second each while there is time, with looks between them; the last one's reason if all fail.
@@ -156,8 +162,9 @@ void Founding::wait_for(const std::string& place) {
   throw Error(
       ErrorCode::kPeerLost,
       fmt::format("[comm] rank {}: of {} ranks, {} did not join within {:.1f} s (environment of {}); check "
-                  "that all workers were started",
-                  meet_.rank, meet_.world_size, missing(), static_cast<double>(timeout_.count()) / 1000, meet_.source));
+                  "that all workers were started{}",
+                  meet_.rank, meet_.world_size, missing(), static_cast<double>(timeout_.count()) / 1000, meet_.source,
+                  meet_.relay.empty() ? "" : ", and that their hosts and this one reach the relay " + meet_.relay));
 }
 
 // Rank 0 reads what all have left and writes the view down for them, so that what the store answers grows with their

@@ -23,6 +23,7 @@ namespace {
 constexpr int kFirstDerivedPort = 10000;
 constexpr int kDerivedPorts = 20000;
 constexpr size_t kGroupNameMax = 100;
+constexpr int kPatienceMax = 30 * 24 * 3600;
 
 void check_consistent(const Rendezvous& meet, const char* rank_name, const char* size_name,
                       const char* local_rank_name) {
@@ -207,6 +208,7 @@ std::vector<std::pair<std::string, int>> groups_in(std::string_view text) {
 
 void place_in_groups(Rendezvous& meet, const EnvironmentReader& env) {
   meet.relay = env.text("LINAC_RELAY").value_or("");
+  meet.patience_s = env.optional_int("LINAC_MEET_TIMEOUT", 1, kPatienceMax).value_or(0);
   const auto own = env.text("LINAC_GROUP");
   if (own) check_group(meet.group = *own, "LINAC_GROUP");
   const auto text = env.text("LINAC_GROUPS");

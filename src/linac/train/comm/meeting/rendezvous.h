@@ -32,6 +32,7 @@ struct Rendezvous {
   std::string interface {};  // network interface for the data, e.g. "ib0"; empty: the one that leads to the master
   std::string group{};       // of workers that reach each other directly; empty: this one is alone, or all do
   std::string relay{};       // by which those of other groups are reached (io/relay/relays.h); empty: directly
+  int patience_s = 0;        // that the workers of a start wait for each other; 0: as the settings have it
   std::string advertise{};   // where others find this worker, if not at the address that it listens at
   PortRange ports{};
   int tasks_of_script = 0;  // above 0: Slurm's batch script, which is none of the job's so many tasks
@@ -61,8 +62,9 @@ std::optional<std::string> process_environment(const std::string& name);
 /// (5). SLURM_CPUS_PER_TASK says how many cores each has. MASTER_ADDR and MASTER_PORT override what 3 and 5 derive.
 /// GLOO_SOCKET_IFNAME names the interface in all cases. LINAC_GROUPS ("farm:8,k8s:16") says that these are the workers
 /// of one group of several, LINAC_GROUP which: the ranks of the groups follow each other in that order, and what is
-/// said above of all workers is of those of the group. LINAC_RELAY leads to the others. Missing, malformed,
-/// out-of-range or contradictory values are user errors that name the variable.
+/// said above of all workers is of those of the group. LINAC_RELAY leads to the others, and LINAC_MEET_TIMEOUT says how
+/// many seconds these may come later. Missing, malformed, out-of-range or contradictory values are user errors that
+/// name the variable.
 Rendezvous rendezvous_from_environment(const EnvironmentLookup& environment = process_environment);
 
 /// The local rank of a worker that joins a run: LOCAL_RANK, which it has without a RANK too, else as `meet` says. User

@@ -316,6 +316,11 @@ TEST(RendezvousInGroups, RanksFollowTheOrderOfTheGroups) {
   EXPECT_EQ(meet.master_addr, "node01") << "where its own group is";
   EXPECT_EQ(meet.group, "farm");
   EXPECT_EQ(meet.relay, "relay:4711");
+  EXPECT_EQ(meet.patience_s, 0);
+  worker["LINAC_MEET_TIMEOUT"] = "43200";
+  EXPECT_EQ(read(worker).patience_s, 43200);
+  worker["LINAC_MEET_TIMEOUT"] = "0";
+  expect_names(refusal(worker), "LINAC_MEET_TIMEOUT");
 }
 
 TEST(RendezvousInGroups, ALoneProcessIsAGroupOrStartsOne) {
