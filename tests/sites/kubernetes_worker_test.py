@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The script of a worker under Kubernetes, without Kubernetes: what stands for a pod is a group of processes with its variables. With a volume
-that all see, a pod that is started again joins the run; without, all begin again with a first worker that is another one. The bits are those of a
-run here."""
+that all see, a pod that is started again joins the run, also where its launch is one of several sites; without, all begin again with a first worker
+that is another one. The bits are those of a run here."""
 
 import os
 import pathlib
@@ -38,13 +38,14 @@ def block(said: str, key: str) -> str:
 class Pods:
     """The workers of one launch, by their numbers."""
 
-    def __init__(self, root: pathlib.Path, client: Client, name: str, settings: dict, *words: str, **variables: str):
+    def __init__(self, root: pathlib.Path, client: Client, name: str, settings: dict, *words: str, on: tuple[str, ...] = ("k8s", "--workers", "2"),
+                 **variables: str):
         self.folder = root / name
         self.folder.mkdir()
         self.variables = variables
         self.names = self.folder / "names"
         self.first_is_at("10.0.0.1")
-        said = client.launch("k8s", settings, "--workers", "2", "--name", name, "--dry-run", *words)
+        said = client.launch(on[0], settings, *on[1:], "--name", name, "--dry-run", *words)
         for file in ("job.yaml", "worker.sh"):
             (self.folder / file).write_text(block(said, file).replace("/linac/job.yaml", f"{self.folder}/job.yaml"))
         programs = self.folder / "programs"
@@ -142,14 +143,40 @@ def apart(root: pathlib.Path, client: Client, calm: pathlib.Path) -> None:
         launches.same_bits(calm, there, "the first of two workers lost, at an object store")
 
 
+def several(root: pathlib.Path, client: Client, calm: pathlib.Path) -> None:
+    """The pods are one site, this host another: none waits at the port of the first pod."""
+    relay = subprocess.Popen([runs.LINAC, "relay", "--listen", "127.0.0.1:0"], stdout=subprocess.PIPE, text=True, env=runs.environment())
+    try:
+        address = relay.stdout.readline().strip().removeprefix("LINAC_RELAY=")
+        with Pods(root, client, "several", SETTINGS, "--relay", address, on=("k8s:2,here:1",)) as pods:
+            out = root / "runs" / "several"
+            pods.start(1)
+            pods.start(0)
+            here = runs.start(root / "here", {"job": f"{pods.folder}/job.yaml"}, "--resume-or-start", LINAC_GROUPS="k8s:2,here:1", LINAC_GROUP="here", LINAC_RELAY=address,
+                              LINAC_RUN_KEY=pods.key)
+            launches.wait_for_steps(out, 6)
+            pods.kill(1)
+            pods.start(1)
+            sizes = lambda: [len(line["members"]) for line in runs.lines_so_far(out) if line["kind"] == "view"]
+            wait_for(lambda: len(sizes()) > 1 and sizes()[-1] == 3, lambda: f"{pods.log(1).read_text()[-3000:]}\n{sizes()}: a pod that was started again joins the run of several sites",
+                     60, 0.05)
+            check([pods.end(0), pods.end(1), here.wait(timeout=60)] == [0, 0, 0], "pods and a host elsewhere come to the end")
+            launches.same_bits(calm, out, "pods")
+            launches.same_bits(calm, root / "here", "a host elsewhere")
+    finally:
+        relay.terminate()
+        relay.wait(timeout=30)
+
+
 def main() -> None:
     with tempfile.TemporaryDirectory(prefix="linac-pods-", ignore_cleanup_errors=True) as folder:
         root = pathlib.Path(folder)
         site = {"kind": "kubernetes", "image": "linac:1", "program": runs.LINAC, "folder": f"{root}/runs", "volume": f"hostPath:{root}/runs"}
-        client = Client(root, {"k8s": site})
+        client = Client(root, {"k8s": site, "here": {"kind": "local", "folder": f"{root}/here"}})
         calm = root / "calm"
         runs.run(calm, SETTINGS, "--workers", "1")
         shared(root, client, calm)
+        several(root, client, calm)
         if Versitygw.available():
             apart(root, client, calm)
         else:

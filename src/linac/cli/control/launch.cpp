@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <iterator>
 #include <memory>
 
@@ -16,6 +17,7 @@
 #include "linac/control/sites/launching.h"
 #include "linac/control/sites/memory.h"
 #include "linac/control/sites/moves.h"
+#include "linac/control/sites/parts.h"
 #include "linac/control/sites/sites_file.h"
 
 namespace linac::cli {
@@ -25,6 +27,7 @@ struct LaunchOptions {
   sites::ArrayWishes wishes;
   std::string site, as;
   std::string then, deadline, work, recovery = "5m", checkpoint = "10m";
+  std::string relay, wait;
   bool follow = false, dry_run = false, no_check = false;
 };
 
@@ -102,7 +105,57 @@ void run_moves(const LaunchOptions& options) {
   if (const int status = end.exit ? *end.exit : job::exit_status(end.state)) throw CLI::RuntimeError(status);
 }
 
-void run_launch(const LaunchOptions& options) {
+// One training at several sites.
+void run_parts(const LaunchOptions& options, const std::vector<sites::PartWish>& wishes) {
+  const auto need = [](bool holds, const std::string& what) {
+    if (!holds) throw user_error("[launch] --on: several sites: " + what);
+  };
+  const sites::ArrayWishes& all = options.wishes;
+  need(all.jobs.size() == 1 && all.seeds.empty() && all.at_once == 0, "are for one job");
+  need(all.each.workers.empty(), "leave --workers out; each site has its own, as farm:8,k8s:16");
+  need(options.as.empty() && options.then.empty(), "neither --as nor --then is for them");
+  sites::Wishes each = all.each;
+  each.job = all.jobs.front();
+  sites::Meeting meeting{options.relay, options.wait.empty() ? 0 : seconds_of("[launch] --wait", options.wait)};
+  if (const char* const relay = std::getenv("LINAC_RELAY"); meeting.relay.empty() && relay != nullptr)
+    meeting.relay = relay;
+  const sites::Parts parts = sites::make_parts(wishes, each, meeting);
+  if (options.dry_run) {
+    for (const sites::Part& part : parts.all) print_plan(part.site->plan(part.launch));
+    return;
+  }
+  for (size_t i = 0; i < parts.all.size(); ++i) {
+    LaunchOptions one = options;
+    one.wishes.each.workers = wishes[i].workers;
+    check(one, *parts.all[i].site);
+    if (!options.no_check && !print_findings(sites::look_at_relay(parts.all[i], meeting.relay)))
+      throw environment_error(
+          fmt::format("[launch] {}: it could not begin at {}; nothing was started (--no-check starts it nevertheless)",
+                      each.job, parts.all[i].site->name()));
+  }
+  fmt::print("{}\n", parts.name);  // whoever loses this client finds them by it
+  std::fflush(stdout);
+  for (const sites::Started& started : sites::start_parts(parts)) print_started(started, true);
+  if (!options.follow) {
+    fmt::print("  linac logs -f {}\n", parts.name);
+    return;
+  }
+  if (const int status = follow_launch(*launch_named(parts.name))) throw CLI::RuntimeError(status);
+}
+
+void run_launch(const LaunchOptions& asked) {
+  LaunchOptions options = asked;
+  const std::vector<sites::PartWish> parts = sites::part_wishes(options.site);
+  if (parts.size() > 1) return run_parts(options, parts);
+  options.site = parts.front().site;
+  if (!parts.front().workers.empty()) {
+    if (!options.wishes.each.workers.empty())
+      throw user_error(
+          fmt::format("[launch] --on {}: it says how many workers, and so does --workers; leave one out", asked.site));
+    options.wishes.each.workers = parts.front().workers;
+  }
+  if (!options.relay.empty() || !options.wait.empty())
+    throw user_error("[launch] --relay, --wait: are for several sites, e.g. --on farm:8,k8s:16; leave them out");
   if (!options.then.empty()) return run_moves(options);
   if (!options.deadline.empty() || !options.work.empty())
     throw user_error("[launch] --deadline, --work: are for a job that moves between two sites; name the other --then");
@@ -133,7 +186,16 @@ void add_launch_verb(CLI::App& app) {
   verb->add_option("jobs", options->wishes.jobs, "job file (YAML); several are one array of Slurm")
       ->required()
       ->check(CLI::ExistingFile);
-  verb->add_option("--on", options->site, "the site, by its name in the file of sites (linac sites list)")->required();
+  verb->add_option("--on", options->site,
+                   "the site, by its name in the file of sites (linac sites list); or several, with their workers, for "
+                   "one training over all of them: farm:8,k8s:16")
+      ->required();
+  verb->add_option("--relay", options->relay,
+                   "HOST:PORT at which the workers of several sites meet (linac relay), or two of them behind a comma "
+                   "(default: LINAC_RELAY)");
+  verb->add_option("--wait", options->wait,
+                   "so long the workers of one of several sites wait for those of the others, which may be in a "
+                   "queue, e.g. 12h (default: 10m)");
   verb->add_option("--workers", wishes.workers,
                    "N or MIN:MAX; never changes the result (default: all of the site's hosts, else the job's)");
   verb->add_option("--time", wishes.time, "limit of each start, e.g. 90m or 4h (default: the site's)");
@@ -166,6 +228,7 @@ void add_launch_verb(CLI::App& app) {
       "  linac launch examples/topology.yaml --on farm --dry-run\n"
       "  linac launch a.yaml b.yaml --on farm --name pair      # one array of two; farm:pair-1 and farm:pair-2\n"
       "  linac launch a.yaml --on farm --seeds 1:20 --at-once 4\n"
+      "  linac launch a.yaml --on farm:8,k8s:16 --relay relay.example.org:4711 --name a     # status: farm+k8s:a\n"
       "  linac launch a.yaml --on spot --then farm --deadline 8h --work 5h --name a --out s3://calo/runs/a\n"
       "  linac status farm:            # all launches there\n"
       "  linac logs -f farm:topology   # the latest one whose name begins so\n"

@@ -11,6 +11,7 @@
 #include "linac/base/base/log.h"
 #include "linac/base/base/plural.h"
 #include "linac/base/base/text_table.h"
+#include "linac/cli/control/launched_parts.h"
 #include "linac/control/client/runs.h"
 #include "linac/control/sites/abilities.h"
 #include "linac/control/sites/record.h"
@@ -32,6 +33,8 @@ void keep_end(sites::KeptLaunch& kept, job::RunState state) {
   }
 }
 
+}  // namespace
+
 // What the site says, or where it knows nothing any more what is known of the end.
 sites::Standing asked_standing(const sites::Site& site, const sites::KeptLaunch& kept) {
   if (!kept.submitted) return {job::RunState::kPending, kNotSubmitted, {}};
@@ -47,6 +50,8 @@ sites::Standing asked_standing(const sites::Site& site, const sites::KeptLaunch&
   if (end && standing.state == job::RunState::kLost) return {*end, "", {}};
   return standing;
 }
+
+namespace {
 
 // Asks the site, unless the end is known.
 sites::Standing standing_of(const sites::Site& site, sites::KeptLaunch& kept) {
@@ -128,6 +133,7 @@ int follow_launch(const LaunchName& name) {
 }
 
 void print_launch(const LaunchName& name, bool as_json) {
+  if (is_several(name)) return print_parts(name, as_json);
   if (name.label.empty()) return print_all(name.site, as_json);
   const sites::KeptLaunch kept = sites::find_launch(name.site, name.label, false);
   const auto site = sites::find_site(name.site, kept.record.changes);
@@ -149,6 +155,7 @@ void print_launch(const LaunchName& name, bool as_json) {
 }
 
 int print_launch_log(const LaunchName& name, int64_t from, bool follow) {
+  if (is_several(name)) return print_parts_log(name, from, follow);
   constexpr int kAwayMax = 100;  // times in a row that the site is not reached
   const sites::KeptLaunch kept = sites::find_launch(name.site, name.label, false);
   const auto site = sites::find_site(name.site, kept.record.changes);
@@ -182,6 +189,7 @@ int print_launch_log(const LaunchName& name, int64_t from, bool follow) {
 }
 
 void cancel_launch(const LaunchName& name) {
+  if (is_several(name)) return cancel_parts(name);
   sites::KeptLaunch kept = sites::find_launch(name.site, name.label, true);
   const auto site = sites::find_site(name.site, kept.record.changes);
   // Before it is forgotten: one that had come to its end is only tidied up.
@@ -192,8 +200,10 @@ void cancel_launch(const LaunchName& name) {
 }
 
 void resume_launch(const LaunchName& name) {
-  const auto changes = sites::find_launch(name.site, name.label, true).record.changes;
-  print_started({sites::resume(*sites::find_site(name.site, changes), name.label)}, false);
+  if (is_several(name)) return resume_parts(name);
+  const sites::KeptLaunch kept = sites::find_launch(name.site, name.label, true);
+  need_whole(kept);
+  print_started({sites::resume(*sites::find_site(name.site, kept.record.changes), name.label)}, false);
 }
 
 void delete_launch(const LaunchName& name) {

@@ -1,6 +1,6 @@
 #pragma once
-// Launches as the verbs `status`, `logs` and `cancel` have them: SITE:LABEL, where those of a service have a name or an
-// id. One thread.
+// Launches as the verbs `status`, `logs` and `cancel` have them: SITE:LABEL, or SITE+SITE:LABEL of one at several sites
+// (launched_parts.h), where those of a service have a name or an id. One thread.
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
@@ -27,6 +27,9 @@ void need_dry_run(const std::string& as, bool dry_run);
 void print_started(const sites::Started& started, bool followed);
 /// Shows its log until it has ended, and then how it stands. The exit status of a verb that waited for it.
 int follow_launch(const LaunchName& name);
+
+/// What the site says of it now, or where it knows nothing any more what is known of the end.
+sites::Standing asked_standing(const sites::Site& site, const sites::KeptLaunch& kept);
 
 /// How one stands, or with an empty label a table of all that were launched there from here.
 void print_launch(const LaunchName& name, bool as_json);

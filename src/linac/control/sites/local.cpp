@@ -35,7 +35,10 @@ class LocalSite : public HostsSite {
             rank, launch.workers);
       return {share};
     }
-    return {{.host = "", .starts = "run 0-0 LINAC_LAUNCH=local\n", .workers = workers_word(launch)}};
+    return {{.host = "",
+             .starts = "run 0-0 LINAC_LAUNCH=local\n",
+             .workers = workers_word(launch),
+             .with_key = needs_key(launch)}};
   }
   Shell shell(const std::string&) const override { return {}; }
   std::vector<std::string> all_hosts() const override { return {""}; }

@@ -39,6 +39,7 @@ json to_json(const KeptLaunch& kept) {
           {"workers_min", kept.launch.workers_min},
           {"seconds_max", kept.launch.seconds_max},
           {"key", kept.launch.key},
+          {"part", kept.launch.part},
           {"submitted", kept.submitted},
           {"digest", kept.digest},
           {"started_ms", kept.started_ms},
@@ -64,6 +65,7 @@ KeptLaunch kept_from_json(const json& from) {
   from.at("workers_min").get_to(kept.launch.workers_min);
   from.at("seconds_max").get_to(kept.launch.seconds_max);
   from.at("key").get_to(kept.launch.key);
+  kept.launch.part = from.value("part", false);
   from.at("digest").get_to(kept.digest);
   from.at("started_ms").get_to(kept.started_ms);
   from.at("ended").get_to(kept.ended);

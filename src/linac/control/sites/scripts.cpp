@@ -210,7 +210,7 @@ int status_in(const std::string& text) {
 }
 
 bool needs_key(const Launch& launch) {
-  return launch.out.starts_with("s3://") || launch.script;
+  return launch.out.starts_with("s3://") || launch.script || launch.part;
 }
 
 std::string run_function(const std::string& if_stopped) {
@@ -239,6 +239,9 @@ std::string goes_on_function() {
          "  [ -n \"$view\" ] || return 1\n"
          "  for address in $(grep -o '\"address\":\"[^\"]*\"' \"$out/views/$view\" | cut -d '\"' -f 4 | head -n 16); "
          "do\n"
+         // Of workers at several sites those of the own one: the others take no connections.
+         "    case $address in */*) [ \"${address%%/*}\" = \"$LINAC_GROUP\" ] || continue ;; esac\n"
+         "    address=${address##*/}\n"
          "    host=${address%:*}\n"
          "    host=${host#[}\n"
          "    if answers \"${host%]}\" \"${address##*:}\"; then return 0; fi\n"

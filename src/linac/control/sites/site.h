@@ -65,6 +65,7 @@ struct Launch {
   std::string out;          // of the run: an absolute path there, or s3://; of a script the folder that it works in
   std::string key;          // of its workers, 64 hexadecimal digits
   std::optional<Script> script{};
+  bool part = false;    // of a training at several sites (parts.h)
   bool agents = false;  // in place of the job: so many agents as workers, which take the work of a service
 };
 

@@ -32,6 +32,17 @@ const Kind& kind_named(const std::string& word, const std::string& place) {
                                fmt::join(words, ", "), near ? fmt::format("; did you mean {}?", *near) : ""));
 }
 
+// "environment.NAME", too. What is no map where one is due is told when the settings are read.
+void change(YAML::Node& settings, const std::string& key, const std::string& value) {
+  const size_t dot = key.find('.');
+  if (dot == std::string::npos) {
+    settings[key] = value;
+    return;
+  }
+  YAML::Node map = settings[key.substr(0, dot)];
+  if (!map.IsDefined() || map.IsNull() || map.IsMap()) map[key.substr(dot + 1)] = value;
+}
+
 // `changes`: of the settings of the site `changed`.
 std::vector<std::unique_ptr<Site>> sites_in(const std::string& text, const std::string& where,
                                             const std::string& changed,
@@ -54,7 +65,7 @@ std::vector<std::unique_ptr<Site>> sites_in(const std::string& text, const std::
     const Kind& kind = kind_named(entry.second["kind"].as<std::string>(""), fmt::format("{}: {}", place, name));
     YAML::Node settings = entry.second;
     if (name == changed)
-      for (const auto& [key, value] : changes) settings[key] = value;
+      for (const auto& [key, value] : changes) change(settings, key, value);
     sites.push_back(kind.make(settings, where, name));
   }
   return sites;
@@ -135,9 +146,13 @@ std::optional<LaunchName> launch_named(const std::string& text) {
   const size_t colon = text.find(':');
   if (colon == std::string::npos || text.substr(colon).starts_with("://")) return {};
   const std::string before = text.substr(0, colon);
-  for (const auto& site : read_sites())
-    if (site->name() == before) return LaunchName{before, text.substr(colon + 1)};
-  return {};
+  const auto all = read_sites();
+  for (size_t at = 0; at <= before.size();) {
+    const size_t end = std::min(before.find('+', at), before.size());
+    if (std::ranges::find(all, before.substr(at, end - at), &Site::name) == all.end()) return {};
+    at = end + 1;
+  }
+  return LaunchName{before, text.substr(colon + 1)};
 }
 
 }  // namespace linac::sites

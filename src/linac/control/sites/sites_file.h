@@ -20,7 +20,8 @@ std::vector<std::unique_ptr<Site>> read_sites();
 std::vector<std::unique_ptr<Site>> parse_sites(const std::string& text, const std::string& where);
 
 /// User error with the names that there are if it is none of them.
-/// `changes`: settings of it that are others for this time, and are checked as those of the file.
+/// `changes`: settings of it that are others for this time, "environment.NAME" among them, and are checked as those of
+/// the file.
 std::unique_ptr<Site> find_site(const std::string& name, const std::map<std::string, std::string>& changes = {});
 
 /// A site of that kind with all settings and their help, to be put into the file. User error for no kind.
@@ -29,8 +30,8 @@ std::string sample_site(const std::string& kind);
 struct LaunchName {
   std::string site, label;  // the beginning of a label; empty: all of the site
 };
-/// "farm:topology"; nothing if what stands before the first ':' is no site: then it is something else, as the run of a
-/// service or a URL.
+/// "farm:topology", or of a launch at several sites "farm+k8s:topology" (parts.h); nothing if what stands before the
+/// first ':' is no site: then it is something else, as the run of a service or a URL.
 std::optional<LaunchName> launch_named(const std::string& text);
 
 }  // namespace linac::sites

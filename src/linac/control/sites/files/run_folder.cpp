@@ -26,13 +26,6 @@ int64_t number(std::string_view text) {
   return value;
 }
 
-// How much of the record a host has; -1 where it has none.
-int64_t length_of_record(const RunFolder& folder) {
-  const std::string script = fmt::format("{0}[ ! -f {1} ] || echo \"linac: record $(($(wc -c < {1})))\"\n",
-                                         enter_run_script(folder, "exit 0"), job::kMetricsFile);
-  return number(folder.shell.need("its files cannot be looked at", script).last("record"));
-}
-
 // "BYTES NAME", a zero byte behind each; "end" at last.
 void take_line(std::string_view line, RunListing& listing) {
   const size_t space = line.find(' ');
@@ -48,6 +41,12 @@ void take_line(std::string_view line, RunListing& listing) {
 }
 
 }  // namespace
+
+int64_t length_of_record(const RunFolder& folder) {
+  const std::string script = fmt::format("{0}[ ! -f {1} ] || echo \"linac: record $(($(wc -c < {1})))\"\n",
+                                         enter_run_script(folder, "exit 0"), job::kMetricsFile);
+  return number(folder.shell.need("its files cannot be looked at", script).last("record"));
+}
 
 std::string enter_run_script(const RunFolder& folder, const std::string& otherwise) {
   return fmt::format("cd {} 2>/dev/null || {{ {}; }}\n", shell_word(folder.path), otherwise);

@@ -33,6 +33,9 @@ struct RunListing {
 /// User error where no shell leads to the run's files, or the launch is a script's.
 RunFolder folder_of_run(const Site& site, const Record& record);
 
+/// How many bytes of the record are there; -1 where there is none.
+int64_t length_of_record(const RunFolder& folder);
+
 /// What lies there; of a run in its launch's folder not what belongs to the launch. None where there is no folder.
 RunListing list_run(const RunFolder& folder);
 

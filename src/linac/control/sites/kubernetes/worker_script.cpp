@@ -101,14 +101,15 @@ std::string kubernetes_worker(const KubernetesSettings& settings, const Launch& 
       "  if complete; then exit 0; fi\n";
   if (shared)
     text += "  joins=\n  if goes_on; then joins=1; " + train + " --join \"$out\"; again && continue; break; fi\n";
-  text +=
-      "  if [ \"$RANK\" = 0 ]; then known; fi\n"
-      "  if [ \"$RANK\" = 0 ] || answers \"$MASTER_ADDR\" \"$MASTER_PORT\"; then " +
-      train +
-      " --resume-or-start; again && continue; break; fi\n"
-      "  if [ -z \"$said\" ]; then echo \"linac launch: worker $RANK waits for the first one\"; said=1; fi\n"
-      "  rest 1\n"
-      "done\n";
+  text += "  if [ \"$RANK\" = 0 ]; then known; fi\n" +
+          // At several sites none of them waits at its port: they meet by the relay.
+          std::string(launch.part ? "  if :; then "
+                                  : "  if [ \"$RANK\" = 0 ] || answers \"$MASTER_ADDR\" \"$MASTER_PORT\"; then ") +
+          train +
+          " --resume-or-start; again && continue; break; fi\n"
+          "  if [ -z \"$said\" ]; then echo \"linac launch: worker $RANK waits for the first one\"; said=1; fi\n"
+          "  rest 1\n"
+          "done\n";
   if (shared)
     text += "if [ \"$status\" = 0 ]; then : > \"$out/launch/$mark\" || exit 4; fi\nexit \"$status\"\n";
   else
