@@ -7,9 +7,11 @@ statistics. Layers carry linac's names. An image is (batch, x, y, z, channel); D
 
 import math
 import os
+import sys
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")  # plain Eigen kernels
+sys.modules["sklearn"] = None  # Keras imports it for wrappers that nothing here uses: 1.6 s of the processor
 
 import keras  # noqa: E402
 import tensorflow as tf  # noqa: E402

@@ -19,6 +19,7 @@ from lib.runs import LINAC, ROOT
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
+sys.modules["sklearn"] = None  # Keras imports it for wrappers that nothing here uses: 1.6 s of the processor
 
 import awkward as ak
 import h5py
