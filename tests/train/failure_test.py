@@ -26,6 +26,8 @@ from lib.ports import free_port
 STALL_S = 4
 TINY = {**runs.SMALL, "train.replicas": 2, "train.steps_per_epoch": 2, "data.test": "[]"}
 STEPS = 4  # of two epochs
+# What does not depend on the network is shown by the classifier, of which a run computes a tenth.
+BRIEF = {**CLASSIFIER, "train.replicas": 2, "train.epochs": 2, "train.steps_per_epoch": 2, "data.test": "[]", "checkpoint.best_by": "loss", "checkpoint.every_steps": 1}
 SHORT = {**CLASSIFIER, "train.replicas": 2, "train.epochs": 1, "train.steps_per_epoch": 6, "data.test": "[]", "checkpoint.best_by": "loss"}
 
 
@@ -87,8 +89,9 @@ def signalled(root: pathlib.Path) -> None:
     done = [line for line in runs.lines(out) if line["kind"] == "step"]
     check(runs.newest_checkpoint(out).name == f"step-{len(done):010}.safetensors", "SIGTERM: the last finished step is in a checkpoint")
     runs.run(out, TINY, "--resume", "--workers", "1")
-    runs.run(root / "calm", TINY, "--workers", "2")
-    check(runs.losses(out) == runs.losses(root / "calm"), "interrupted and resumed: every loss as without the signal")
+    runs.run(root / "unstopped", TINY, "--workers", "2")
+    runs.run(root / "calm", BRIEF, "--workers", "2")
+    check(runs.losses(out) == runs.losses(root / "unstopped"), "interrupted and resumed: every loss as without the signal")
 
 
 def stopped_in_the_first_moments(root: pathlib.Path) -> None:
@@ -152,7 +155,7 @@ def damaged(root: pathlib.Path) -> None:
     newest = runs.newest_checkpoint(out)
     wanted = newest.read_bytes()
     newest.write_bytes(wanted[: len(wanted) // 2])
-    text = runs.run(out, TINY, "--resume", "--workers", "1")
+    text = runs.run(out, BRIEF, "--resume", "--workers", "1")
     check("damaged" in text and "resuming from" in text, "a truncated newest checkpoint is reported and the one before is used")
     check(runs.newest_checkpoint(out).read_bytes() == wanted, "and the end is the same, byte for byte")
 
@@ -232,9 +235,9 @@ def by_hand(root: pathlib.Path, out: str, settings: list[dict], status: list[int
 
 
 def launchers(root: pathlib.Path) -> None:
-    by_hand(root, "ranks", [TINY, TINY], [0, 0])
+    by_hand(root, "ranks", [BRIEF, BRIEF], [0, 0])
     check(runs.losses(root / "ranks") == runs.losses(root / "calm"), "ranks started by hand give the same losses")
-    texts = by_hand(root, "disagree", [TINY, {**TINY, "train.seed": 7}], [2, 2])
+    texts = by_hand(root, "disagree", [BRIEF, {**BRIEF, "train.seed": 7}], [2, 2])
     check(all("rank 1 has another job" in text for text in texts), "workers with different jobs are refused, on every rank")
 
 
@@ -269,7 +272,7 @@ def files_disagree(root: pathlib.Path) -> None:
 
 def kill_one(out: pathlib.Path, settings: dict, workers: str) -> tuple[int, float, str]:
     """Kills worker 1 of a run; returns its exit status, how long it took from there, and its output."""
-    process = runs.start(out, settings, "--workers", workers)
+    process = runs.start(out, settings, "--workers", workers, **steady(out.parent))
     runs.wait_for_steps(out, process, 1)
     children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
     begin = time.monotonic()
@@ -298,12 +301,12 @@ def reported(out: pathlib.Path) -> None:
 
 
 def lost_worker(root: pathlib.Path) -> None:
-    status, _, log = kill_one(root / "lost", TINY, "2")
+    status, _, log = kill_one(root / "lost", BRIEF, "2")
     check(status == 0 and "worker 1 was killed by signal 9" in log and "another one is started" in log,
           "a killed worker is named and replaced, and the run ends well")
     check(runs.losses(root / "lost") == runs.losses(root / "calm"), "with the losses of an undisturbed run")
     reported(root / "lost")
-    few = {**TINY, "train.epochs": 50, "distribution.restarts": 0, "distribution.stall_timeout_s": STALL_S}
+    few = {**BRIEF, "train.epochs": 50, "distribution.restarts": 0, "distribution.stall_timeout_s": STALL_S}
     status, seconds, log = kill_one(root / "few", few, "2:2")
     check(status == 9 and 1.5 * STALL_S < seconds < 5 * STALL_S, f"fewer workers than wanted: exit status {status} after {seconds:.1f} s (two stall timeouts)")
     check("too few workers" in log and "--resume" in log, "the message says so, and how to go on")
