@@ -218,13 +218,14 @@ def damaged_copy(root: pathlib.Path) -> None:
 OTHER_BITS = {"ATEN_CPU_CAPABILITY": "default", "ONEDNN_MAX_CPU_ISA": "SSE41"}  # as of an old processor
 
 
-def by_hand(root: pathlib.Path, out: str, settings: list[dict], status: list[int], of_last: dict | None = None, *words: str) -> list[str]:
-    """Two ranks started as torchrun would, each with its own settings; `of_last`: variables of the last one."""
+def by_hand(root: pathlib.Path, out: str, settings: list[dict], status: list[int], of_last: dict | None = None, *words: str,
+            words_of_last: tuple[str, ...] = ()) -> list[str]:
+    """Two ranks started as torchrun would, each with its own settings; `of_last`: variables of the last one, `words_of_last` more words."""
     port = free_port()
     processes = []
     for rank, mine in enumerate(settings):
         variables = runs.placed(rank, 2, port, local_rank=rank) | (of_last if of_last and rank else {})
-        processes.append(subprocess.Popen(runs.arguments(root / out, mine, *words), cwd=runs.ROOT, env=runs.environment(**variables), text=True,
+        processes.append(subprocess.Popen(runs.arguments(root / out, mine, *words, *(words_of_last if rank else ())), cwd=runs.ROOT, env=runs.environment(**variables), text=True,
                                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT))
     texts = [process.communicate(timeout=600)[0] for process in processes]
     got = [process.returncode for process in processes]
@@ -239,6 +240,8 @@ def launchers(root: pathlib.Path) -> None:
     check(runs.losses(root / "ranks") == runs.losses(root / "calm"), "ranks started by hand give the same losses")
     texts = by_hand(root, "disagree", [BRIEF, {**BRIEF, "train.seed": 7}], [2, 2])
     check(all("rank 1 has another job" in text for text in texts), "workers with different jobs are refused, on every rank")
+    texts = by_hand(root, "starts", [BRIEF, BRIEF], [2, 2], words_of_last=("--resume-or-start",))
+    check(all("rank 1 has another start" in text for text in texts), "a new run and one that goes on wait for no other, and are refused")
 
 
 def files_disagree(root: pathlib.Path) -> None:

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <filesystem>
 #include <memory>
 #include <new>
 #include <string>
@@ -112,6 +113,9 @@ int run(CLI::App& app, int argc, char** argv,
   } catch (const std::bad_alloc&) {
     return report(ErrorCode::kEnvironment,
                   "[memory] not enough memory; lower train.batch or the number of workers on this host");
+  } catch (
+      const std::filesystem::filesystem_error& error) {  // a folder that is removed under a verb, a disk that fails
+    return report(ErrorCode::kEnvironment, fmt::format("[files] {}", error.what()).c_str());
   } catch (const std::exception& error) {
     return report(ErrorCode::kInternal, error.what());
   }

@@ -10,6 +10,7 @@
 
 #include "linac/base/base/atomic_file.h"
 #include "linac/base/base/error.h"
+#include "linac/physics/plot/png.h"
 
 namespace linac::plot {
 namespace {
@@ -43,11 +44,6 @@ void set_font(cairo_t* cairo, const TextStyle& style) {
 void trace(cairo_t* cairo, std::span<const Point> points) {
   cairo_new_path(cairo);
   for (const Point& point : points) cairo_line_to(cairo, point.x, point.y);
-}
-
-cairo_status_t append(void* text, const unsigned char* bytes, unsigned int size) {
-  static_cast<std::string*>(text)->append(reinterpret_cast<const char*>(bytes), size);
-  return CAIRO_STATUS_SUCCESS;
 }
 
 struct DestroySurface {
@@ -186,12 +182,11 @@ void Figure::unclip() {
 Picture Figure::picture() const {
   need(cairo_status(canvas_->cairo()), "a picture could not be drawn");
   cairo_surface_flush(canvas_->surface.get());
-  Picture result{.png = {},
-                 .width = cairo_image_surface_get_width(canvas_->surface.get()),
-                 .height = cairo_image_surface_get_height(canvas_->surface.get())};
-  need(cairo_surface_write_to_png_stream(canvas_->surface.get(), append, &result.png),
-       "a picture could not be encoded");
-  return result;
+  cairo_surface_t* const surface = canvas_->surface.get();
+  const int width = cairo_image_surface_get_width(surface), height = cairo_image_surface_get_height(surface);
+  return {.png = to_png(cairo_image_surface_get_data(surface), width, height, cairo_image_surface_get_stride(surface)),
+          .width = width,
+          .height = height};
 }
 
 }  // namespace linac::plot

@@ -38,9 +38,13 @@ nlohmann::json content_of(const std::string& path) {
 }
 
 constexpr std::pair<const char*, const char*> kDifferences[] = {
-    {"job", "another job"},          {"train", "other training files"},
-    {"test", "other test files"},    {"scaling", "another scaling file"},
-    {"model", "another model file"}, {"processor", "a processor that computes other last bits"}};
+    {"job", "another job"},
+    {"train", "other training files"},
+    {"test", "other test files"},
+    {"scaling", "another scaling file"},
+    {"model", "another model file"},
+    {"processor", "a processor that computes other last bits"},
+    {"start", "another start: one begins a new run, the other goes on with one (--resume)"}};
 
 // The first difference, in words; empty if there is none.
 std::string difference(const nlohmann::json& mine, const nlohmann::json& other) {
@@ -130,8 +134,8 @@ std::optional<Disagreement> find_disagreement(comm::Group& group, const nlohmann
   wait_until_told(group, refused);
   return Disagreement{
       .rank = refused,
-      .text = fmt::format("[train] rank {} has {} (compared with rank 0); start all workers from the same job, data "
-                          "and build, on processors of one kind",
+      .text = fmt::format("[train] rank {} has {} (compared with rank 0); start all workers with the same words, "
+                          "from the same job, data and build, on processors of one kind",
                           refused, json.at(1).get<std::string>())};
 }
 

@@ -160,7 +160,10 @@ class Trainer {
   }
 
   void check_agreement(bool founding) {
-    const auto found = find_disagreement(group_, agreed_);
+    nlohmann::json mine = agreed_;
+    // One that begins anew and one that goes on would wait for each other.
+    if (founding) mine["start"] = options_.start == Start::kFresh ? "a new run" : "one that goes on";
+    const auto found = find_disagreement(group_, mine);
     if (!found) return;
     if (founding || found->rank == group_.rank()) throw user_error(found->text);
     throw left(found->text);

@@ -4,11 +4,20 @@
 
 #include <algorithm>
 
+#include "linac/base/base/error.h"
+
 namespace linac::trained {
 
 std::vector<std::filesystem::path> list_checkpoints(const std::filesystem::path& folder) {
   std::vector<std::filesystem::path> paths;
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+  std::error_code why;
+  std::filesystem::directory_iterator entries(folder, why);
+  if (why)
+    throw environment_error(
+        fmt::format("[checkpoint] {}: cannot be looked into ({}); it was there before: look who "
+                    "removed it, or whether its file system is still there",
+                    folder.string(), why.message()));
+  for (const auto& entry : entries) {
     const std::string name = entry.path().filename().string();
     if (name.starts_with("step-") && name.ends_with(".safetensors")) paths.push_back(entry.path());
   }
