@@ -154,7 +154,8 @@ class Agent {
     if (stops >= 2) return true;
     const auto now = Clock::now();
     const bool time_over = options_.time_left.count() > 0 && now - begin_ > options_.time_left - options_.grace;
-    const bool idle = options_.idle_exit.count() > 0 && works_.empty() && now - busy_until_ > options_.idle_exit;
+    const bool idle =
+        options_.idle_exit.count() > 0 && works_.empty() && got_none_ && now - busy_until_ > options_.idle_exit;
     const bool enough = options_.once && taken_ > 0;
     const bool stop = stops > 0 || time_over || refused_;
     if (!draining_ && (stop || idle || enough)) {
@@ -216,6 +217,7 @@ class Agent {
       }
       launcher_.release({one.label(), home_.work() / one.label() / "attempt"});
       busy_until_ = Clock::now();
+      got_none_ = false;
       const std::lock_guard lock(mutex_);
       work = works_.erase(work);
     }
@@ -269,12 +271,14 @@ class Agent {
       const std::lock_guard lock(mutex_);
       lease_ = answer.lease;
       given_ = std::move(answer.work);
+      got_none_ = !given_;
       away_ = false;
       return true;
     } catch (const TokenRefused& refused) {
       log::error(refused.what());
       refused_ = true;
     } catch (const Error& error) {
+      got_none_ = true;
       if (!draining_ && !std::exchange(away_, true)) log::warn(fmt::format("{}; it is asked again", error.what()));
     }
     return false;
@@ -328,6 +332,7 @@ class Agent {
   Clock::time_point busy_until_, stopped_at_{};
   bool stopping_ = false;
   std::atomic<int> taken_ = 0;
+  std::atomic<bool> got_none_ = false;  // since it was busy: who is answered late, or not yet, is not idle
   std::atomic<bool> draining_ = false, leaving_ = false, refused_ = false, asking_ = true;
   bool away_ = false;  // of the thread that asks
 
