@@ -55,9 +55,15 @@ def builds_of(result: dict) -> list[str]:
 
 
 def table(result: dict, digits: int) -> list[str]:
-    """Both builds and their ratio, as lines of Markdown."""
-    lines = [f"Median (minimum) of {len(result['rounds'])} rounds.", "", "| | before | after | after / before, medians |", "|---|---|---|---|"]
-    return lines + [f"| {name} | {' | '.join(cells)} | {medians[1] / medians[0]:.{digits}f} |" for name, medians, cells in figures(result)]
+    """The builds and the ratio of two, as lines of Markdown."""
+    builds = builds_of(result)
+    both = len(builds) == 2
+    heads = ["", *(builds if both else ["this build"]), *(["after / before, medians"] if both else [])]
+    lines = [f"Median (minimum) of {len(result['rounds'])} rounds.", "", f"| {' | '.join(heads)} |".replace("|  |", "| |"), "|---" * len(heads) + "|"]
+    for name, medians, cells in figures(result):
+        ratio = [f"{medians[1] / medians[0]:.{digits}f}"] if both else []
+        lines.append(f"| {' | '.join([name, *cells, *ratio])} |")
+    return lines
 
 
 def figures(result: dict) -> list[tuple[str, list[float], list[str]]]:
