@@ -77,7 +77,8 @@ void judge_output(const job::Job& job, const std::filesystem::path& run, const s
 
 void judge_run(const job::Job& job, const std::filesystem::path& run, const std::string& name) {
   try {
-    if (!has_test(job.data) || !trained::model_of_run(run)) return;
+    const bool makes_cells = job.model.is<job::CellChainSettings>();  // its file is no network of labels
+    if (makes_cells || !has_test(job.data) || !trained::model_of_run(run)) return;
     const std::vector<std::string> outputs = judged_outputs(trained::load_trained(run));
     const std::filesystem::path place = "evaluation";
     const bool several = outputs.size() > 1;
