@@ -128,6 +128,22 @@ def opened():
 def end():
     pass
 """
+UPROOT = """
+import uproot
+def opened():
+    tree = uproot.open(f"{folder}/events.root")["events"]
+    names, size = [name for name in tree.keys() if name != "y"], 32 * batch
+    def make():
+        for first in np.random.permutation(tree.num_entries // size):
+            found = tree.arrays(entry_start=first * size, entry_stop=(first + 1) * size, library="np")
+            order = np.random.permutation(size)
+            x, y = np.stack([found[name] for name in names], axis=1)[order], found["y"][order]
+            for begin in range(0, size, batch):
+                yield x[begin:begin + batch], y[begin:begin + batch]
+    return make
+def end():
+    pass
+"""
 RDATALOADER = """
 import ROOT
 ROOT.gErrorIgnoreLevel = ROOT.kError
@@ -153,6 +169,7 @@ def contenders(features: int, events: int) -> dict[str, tuple[str, str, list[str
         ("torch, all read by h5py first", "InMemory", "all, held in memory", "h5py"),
     ):  # fmt: skip
         made[name] = TORCH.replace("KIND", kind), mixes, ["torch", module]
+    made["uproot, blocks, in a loop of one's own"] = UPROOT, "32 batches", ["uproot"]
     made["ROOT's RDataLoader"] = RDATALOADER.replace("EAGER", "False"), "10 batches", ["ROOT", "uproot"]
     made["ROOT's RDataLoader, eager"] = RDATALOADER.replace("EAGER", "True"), "all, held in memory", ["ROOT", "uproot"]
     return made
@@ -180,7 +197,8 @@ def write_events(folder: pathlib.Path, events: int, features: int, program: str)
 def measured(name: str, script: str, folder: pathlib.Path, options, number: int, program: str) -> dict:
     epochs = 1 if "event by event" in name else options.epochs
     cache = folder / f"cache-{number}"
-    there = {"PYTHONPATH": str(ROOT / "python"), "LINAC": program, "LINAC_CACHE": str(cache), "CUDA_VISIBLE_DEVICES": "-1"}
+    path = os.pathsep.join(filter(None, [str(ROOT / "python"), os.environ.get("PYTHONPATH")]))
+    there = {"PYTHONPATH": path, "LINAC": program, "LINAC_CACHE": str(cache), "CUDA_VISIBLE_DEVICES": "-1"}
     words = [sys.executable, "-c", MEASURE + script + RUN, folder, options.batch, epochs]
     done = subprocess.run([*map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(**there))
     subprocess.run(["rm", "-rf", cache], check=True)

@@ -55,15 +55,21 @@ def builds_of(result: dict) -> list[str]:
 
 
 def table(result: dict, digits: int) -> list[str]:
-    """The builds and the ratio of two, as lines of Markdown."""
+    """The builds and the ratio of two, as lines of Markdown. A machine whose speed drifts changes both of a round: the ratio round by round says
+    more than that of medians where the two differ little, and its spread says what can be told at all."""
     builds = builds_of(result)
     both = len(builds) == 2
-    heads = ["", *(builds if both else ["this build"]), *(["after / before, medians"] if both else [])]
+    heads = ["", *(builds if both else ["this build"]), *(["after / before, medians", "round by round (least to most)"] if both else [])]
     lines = [f"Median (minimum) of {len(result['rounds'])} rounds.", "", f"| {' | '.join(heads)} |".replace("|  |", "| |"), "|---" * len(heads) + "|"]
     for name, medians, cells in figures(result):
-        ratio = [f"{medians[1] / medians[0]:.{digits}f}"] if both else []
+        ratio = [f"{medians[1] / medians[0]:.{digits}f}", round_by_round(result, name, digits)] if both else []
         lines.append(f"| {' | '.join([name, *cells, *ratio])} |")
     return lines
+
+
+def round_by_round(result: dict, name: str, digits: int) -> str:
+    ratios = [one["after"][name] / one["before"][name] for one in result["rounds"]]
+    return f"{statistics.median(ratios):.{digits}f} ({min(ratios):.{digits}f} to {max(ratios):.{digits}f})"
 
 
 def figures(result: dict) -> list[tuple[str, list[float], list[str]]]:
