@@ -11,7 +11,7 @@ import tempfile
 
 from lib import runs
 from lib.checks import check, wait_for
-from lib.elastic import Run, same_end
+from lib.elastic import Run, same_end, steady
 from range_server import RangeServer
 from window_test import CUTS, cut_into, job
 
@@ -56,10 +56,10 @@ def collapse(root: pathlib.Path, parts: pathlib.Path) -> None:
 
 
 def newcomer(root: pathlib.Path, parts: pathlib.Path) -> None:
-    steps = 150
+    steps = 60
     settings = job(f"{parts}/*.parquet", **{"train.replicas": 4, "train.batch": 10, "train.epochs": 2, "train.steps_per_epoch": steps, "checkpoint.keep": 2})
     runs.run(root / "calm", settings, "--workers", "2", LINAC_CACHE=str(root / "cache"))
-    run = Run(root / "joined", settings, 2, LINAC_CACHE=str(root / "cache"))
+    run = Run(root / "joined", settings, 2, **steady(root), LINAC_CACHE=str(root / "cache"))
     wait_for(lambda: run.steps() >= 5, "the first steps")
     run.join()
     check(run.end() == 0, "a run that somebody joins ends well")

@@ -18,7 +18,7 @@ CUTS = [0, 100, 260, 380, 500, 620, 720]  # events of the files
 
 
 def job(files: str, **settings: object) -> dict:
-    return {"job": "examples/topology.yaml", "train.replicas": 2, "train.batch": 20, "data.train": f"[{files}]", "data.test": "[]", "checkpoint.best_by": "loss",
+    return {"job": "examples/topology.yaml", **runs.SMALL_CLASSIFIER, "train.replicas": 2, "train.batch": 20, "data.train": f"[{files}]", "data.test": "[]", "checkpoint.best_by": "loss",
             "train.fit.metrics": "[accuracy]", "data.shuffle_window": 2, **settings}
 
 
