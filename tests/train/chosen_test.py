@@ -13,7 +13,7 @@ from lib.elastic import same_end
 from lib.runs import linac
 
 TEST_DATA = runs.ROOT / "data" / "topology-test.parquet"
-JOB = {"job": "examples/topology.yaml", "train.epochs": 4, "train.steps_per_epoch": 4, "train.lr": 0.05, "checkpoint.keep": 9, "workers": 1}
+JOB = {"job": "examples/topology.yaml", **runs.SMALL_CLASSIFIER, "train.epochs": 4, "train.steps_per_epoch": 4, "train.lr": 0.05, "checkpoint.keep": 9, "workers": 1}
 
 
 def figures(model: object) -> tuple[list, list]:
