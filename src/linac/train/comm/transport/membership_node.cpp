@@ -56,17 +56,6 @@ bool is_first_of_folder(const View& view, int rank) {
                                        [&](const Member& member) { return member.ledger == mine; });
 }
 
-// So that newcomers find the others there too; nothing is decided by it, and nobody waits for the disk.
-void copy_view(const Ledger& ledger, const View& view) {
-  std::thread([ledger, view] {
-    try {
-      ledger(view.number - 1, view);
-    } catch (const std::exception& error) {
-      log::warn(fmt::format("[comm] newcomers will not find view {} in this folder ({})", view.number, error.what()));
-    }
-  }).detach();
-}
-
 Member member_of(const std::string& address, const std::string& ledger) {
   return {
       .seniority = 0, .key = draw_key(), .address = address, .host = host_name(), .pid = getpid(), .ledger = ledger};
@@ -115,6 +104,8 @@ MembershipNode::~MembershipNode() {
   }
   wake();
   if (thread_.joinable()) thread_.join();
+  std::unique_lock lock(desk_->mutex);
+  desk_->copied.wait_for(lock, kFarewellTime, [this] { return desk_->copies == 0; });
 }
 
 void MembershipNode::start(const std::function<void(Membership&)>& begin, Ledger ledger) {
@@ -282,6 +273,25 @@ void MembershipNode::write_down(const LedgerNote& note) {
   }).detach();
 }
 
+// So that newcomers find the others in this folder too; nothing is decided by it, and nobody waits for the disk before
+// the end.
+void MembershipNode::copy_view(const View& view) {
+  {
+    const std::lock_guard lock(desk_->mutex);
+    ++desk_->copies;
+  }
+  std::thread([ledger = ledger_, view, desk = desk_] {
+    try {
+      ledger(view.number - 1, view);
+    } catch (const std::exception& error) {
+      log::warn(fmt::format("[comm] newcomers will not find view {} in this folder ({})", view.number, error.what()));
+    }
+    const std::lock_guard lock(desk->mutex);
+    --desk->copies;
+    desk->copied.notify_all();
+  }).detach();
+}
+
 // On a watchdog's thread: takes no lock that what hangs may hold. The others are told if that is still possible; they
 // notice the end of this process at any rate.
 void MembershipNode::give_up(const std::string& what, double seconds) {
@@ -314,7 +324,7 @@ std::optional<MembershipNode::Place> MembershipNode::await_view(int64_t number) 
   view_end_ = std::make_shared<ViewEnd>();
   changed_.notify_all();
   std::erase_if(data_, [&](const auto& entry) { return std::get<0>(entry.first) < given_view_; });
-  if (ledger_ && is_first_of_folder(membership_.view(), membership_.rank())) copy_view(ledger_, membership_.view());
+  if (ledger_ && is_first_of_folder(membership_.view(), membership_.rank())) copy_view(membership_.view());
   return Place{membership_.view(), membership_.rank(), view_end_};
 }
 

@@ -55,6 +55,7 @@ class MembershipNode {
   };
 
   explicit MembershipNode(const Settings& settings);
+  /// Waits a second at most for the copies of views on their way to this folder.
   ~MembershipNode();
   MembershipNode(const MembershipNode&) = delete;
   MembershipNode& operator=(const MembershipNode&) = delete;
@@ -123,6 +124,8 @@ class MembershipNode {
     std::mutex mutex;  // of everything below; held for moments only
     std::vector<Answer> answers{};
     std::optional<Failure> verdict{};
+    int copies = 0;  // of views, that are being written
+    std::condition_variable copied{};
   };
 
   void start(const std::function<void(Membership&)>& begin, Ledger ledger);
@@ -133,6 +136,7 @@ class MembershipNode {
   void take_leave() noexcept;
   void say_events();
   void write_down(const LedgerNote& note);
+  void copy_view(const View& view);
   void give_up(const std::string& what, double seconds);
   void wake() { desk_->wake(); }
   Activity activity() const;

@@ -8,9 +8,11 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <future>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -38,9 +40,35 @@ class MembershipNodes : public ::testing::Test {
  protected:
   void SetUp() override { raise_descriptor_limit(); }
 
-  std::unique_ptr<MembershipNode> node() const {
+  std::unique_ptr<MembershipNode> node(const std::string& ledger = "") const {
     return std::make_unique<MembershipNode>(MembershipNode::Settings{
-        .host = "127.0.0.1", .advertise = "", .links = run_, .stall_timeout = 60s, .on_hang = {}});
+        .host = "127.0.0.1", .advertise = "", .links = run_, .ledger = ledger, .stall_timeout = 60s, .on_hang = {}});
+  }
+
+  // Of two that share no folder the second, which copies the first view by this ledger as soon as it is installed.
+  std::unique_ptr<MembershipNode> copying(Ledger ledger) {
+    std::vector<std::unique_ptr<MembershipNode>> nodes;
+    for (const char* const folder : {"one", "other"}) nodes.push_back(node(folder));
+    const View first = view_of(nlohmann::json::array({members_of(nodes)}));
+    nodes[0]->found(first, [](int64_t, const View& next) { return next; });
+    nodes[1]->found(first, std::move(ledger));
+    EXPECT_EQ(next_size(nodes, 0), 2);
+    other_ = std::move(nodes[0]);
+    return std::move(nodes[1]);
+  }
+
+  // The size of the view after `number` on all, which must be the same.
+  static int next_size(std::vector<std::unique_ptr<MembershipNode>>& nodes, int64_t number) {
+    int size = 0;
+    for (const auto& one : nodes) {
+      if (!one) continue;
+      const auto place = one->await_view(number);
+      EXPECT_TRUE(place.has_value());
+      if (!place) continue;
+      EXPECT_TRUE(size == 0 || size == place->view.size()) << size << " and " << place->view.size();
+      size = place->view.size();
+    }
+    return size;
   }
 
   std::vector<std::unique_ptr<MembershipNode>> listening(int begin, int end) const {
@@ -76,26 +104,13 @@ class MembershipNodes : public ::testing::Test {
   }
 
   const std::shared_ptr<const LinkContext> run_ = std::make_shared<const LinkContext>(RunKey::draw(), "run");
+  std::unique_ptr<MembershipNode> other_;
 };
 
 // All at once: each takes its leave.
 void end(std::vector<std::unique_ptr<MembershipNode>>& nodes) {
   std::vector<std::jthread> threads;
   for (auto& one : nodes) threads.emplace_back([&one] { one.reset(); });
-}
-
-// The size of the view after `number` on all, which must be the same.
-int next_size(std::vector<std::unique_ptr<MembershipNode>>& nodes, int64_t number) {
-  int size = 0;
-  for (const auto& one : nodes) {
-    if (!one) continue;
-    const auto place = one->await_view(number);
-    EXPECT_TRUE(place.has_value());
-    if (!place) continue;
-    EXPECT_TRUE(size == 0 || size == place->view.size()) << size << " and " << place->view.size();
-    size = place->view.size();
-  }
-  return size;
 }
 
 TEST_F(MembershipNodes, ManyLoseOneAndLetOneIn) {
@@ -120,6 +135,27 @@ TEST_F(MembershipNodes, ManyLoseOneAndLetOneIn) {
              founding_s, loss_s, seconds_since(begin));
   std::fflush(stdout);
   end(nodes);
+}
+
+TEST_F(MembershipNodes, ACopyOfAViewIsWholeBeforeItsNodeIsGone) {
+  std::atomic<bool> whole = false;
+  auto node = copying([&](int64_t, const View& next) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    whole = true;
+    return next;
+  });
+  node.reset();
+  EXPECT_TRUE(whole);
+}
+
+TEST_F(MembershipNodes, ADiskThatNeverAnswersHoldsNoNode) {
+  std::promise<void> answer;
+  auto node = copying([after = answer.get_future().share()](int64_t, const View& next) {
+    after.wait();
+    return next;
+  });
+  node.reset();
+  answer.set_value();
 }
 
 // What a member of the group has open, and sends for a sum.
