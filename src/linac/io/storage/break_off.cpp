@@ -19,9 +19,10 @@ void break_off_when(bool (*asked)()) {
   asked_to_stop = asked;
 }
 
-void need_to_go_on() {
+bool need_to_go_on() {
   bool (*const asked)() = asked_to_stop;
   if (asked != nullptr && asked()) throw Error(ErrorCode::kPreempted, "[storage] stopped by a signal; run it again");
+  return true;
 }
 
 void wait_for_store(std::chrono::milliseconds time) {

@@ -10,8 +10,8 @@ namespace linac::storage {
 /// it says so, they fail with ErrorCode::kPreempted.
 void break_off_when(bool (*asked)());
 
-/// Fails if it is time.
-void need_to_go_on();
+/// True, for net::HttpSettings; fails if it is time.
+bool need_to_go_on();
 
 /// Waits so long; fails when it is time.
 void wait_for_store(std::chrono::milliseconds time);

@@ -165,12 +165,8 @@ class Copy {
 
   void fail(const std::string& what, int code) {
     const std::scoped_lock lock(mutex_);
-    if (failed_.exchange(true)) return;
+    if (failed_.exchange(true) || code == static_cast<int>(ErrorCode::kPreempted)) return;  // kStopped, as it began
     done_.result = CopyResult::kFailed;
-    if (code == static_cast<int>(ErrorCode::kPreempted)) {
-      done_.result = CopyResult::kStopped;
-      return;
-    }
     done_.error = what;
     done_.error_code = code;
   }

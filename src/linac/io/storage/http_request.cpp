@@ -22,11 +22,6 @@ constexpr int kRedirectsMax = 8;
 
 }  // namespace
 
-bool goes_on() {
-  need_to_go_on();
-  return true;
-}
-
 std::string request_url(const std::string& url) {
   const std::string scheme = scheme_of(url).value_or("");
   if (scheme != "dav" && scheme != "davs") return url;
@@ -45,7 +40,7 @@ std::vector<std::string> token_headers(const std::string& url) {
 }
 
 net::HttpSettings http_settings(const std::string& url) {
-  net::HttpSettings settings{.redirects_max = kRedirectsMax, .go_on = goes_on};
+  net::HttpSettings settings{.redirects_max = kRedirectsMax, .go_on = need_to_go_on};
   if (scheme_of(url) != "davs") return settings;
   const std::string proxy = from_environment("X509_USER_PROXY");
   settings.client_cert = first_of({proxy, from_environment("X509_USER_CERT")});

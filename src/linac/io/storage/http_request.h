@@ -17,9 +17,6 @@ std::string request_url(const std::string& url);
 /// a redirect names.
 std::vector<std::string> token_headers(const std::string& url);
 
-/// For net::HttpSettings: fails when requests are to be broken off (break_off.h).
-bool goes_on();
-
 /// Redirects are followed. For davs:// with the user's X.509 proxy or certificate, and the grid's authorities.
 net::HttpSettings http_settings(const std::string& url);
 

@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "linac/base/base/error.h"
+#include "linac/io/storage/break_off.h"
 #include "linac/io/storage/http_request.h"
 #include "linac/io/storage/store.h"
 
@@ -52,7 +53,7 @@ bool is_refusal(const net::HttpAnswer& answer) {
 }
 
 net::HttpSettings settings_of(const Access& access) {
-  net::HttpSettings settings{.user_agent = "linac", .ca_file = access.ca_file, .go_on = goes_on};
+  net::HttpSettings settings{.user_agent = "linac", .ca_file = access.ca_file, .go_on = need_to_go_on};
   settings.redirects_max = 0;  // the token is for one server
   return settings;
 }

@@ -10,7 +10,6 @@
 #include "linac/base/base/log.h"
 #include "linac/base/base/piece_of_work.h"
 #include "linac/io/storage/break_off.h"
-#include "linac/io/storage/http_request.h"
 
 namespace linac::storage::s3 {
 namespace {
@@ -102,7 +101,7 @@ std::string now_text() {
 }
 
 net::HttpSettings settings(const Access& access, int64_t bytes_per_s, std::chrono::seconds stall) {
-  return {.ca_file = access.ca_file, .stall_timeout = stall, .stall_bytes_per_s = bytes_per_s, .go_on = goes_on};
+  return {.ca_file = access.ca_file, .stall_timeout = stall, .stall_bytes_per_s = bytes_per_s, .go_on = need_to_go_on};
 }
 
 }  // namespace
