@@ -199,7 +199,7 @@ def nobody_writes(root: pathlib.Path, library: pathlib.Path) -> None:
 
 def unreadable(root: pathlib.Path, library: pathlib.Path) -> None:
     """The reading thread of a worker waits for its data file for ever."""
-    settings = {**runs.SMALL, "train.epochs": 1, "train.steps_per_epoch": 8, "data.test": "[]", "train.replicas": 3, "data.prefetch": 1,
+    settings = {**runs.SMALL, "train.epochs": 1, "train.steps_per_epoch": 6, "data.test": "[]", "train.replicas": 3, "data.prefetch": 1,
                 "distribution.restarts": 0, "distribution.stall_timeout_s": 6}
     case = Case(root, "unreadable", library, settings, steps=1)
     case.disk.write_text(f"{case.members[2]} stuck")
