@@ -7,12 +7,13 @@ import time
 import urllib.parse
 import urllib.request
 
-from .runs import LINAC, ROOT
+from .runs import LINAC, ROOT, SMALL_CLASSIFIER
 from .server_process import Service
 
 JOB = "examples/topology.yaml"
 STEPS = 12
-SHORT = ["--set", "workers=1", "--set", "train.epochs=1", "--set", f"train.steps_per_epoch={STEPS}", "--set", "data.test=[]",
+SHORT_LISTS = [word for key, value in SMALL_CLASSIFIER.items() for word in ("--set", f"{key}={value}")]
+SHORT = [*SHORT_LISTS, "--set", "workers=1", "--set", "train.epochs=1", "--set", f"train.steps_per_epoch={STEPS}", "--set", "data.test=[]",
          "--set", "checkpoint.best_by=loss"]
 LONG = ["--set", "workers=1", "--set", "train.epochs=100000", "--set", "train.steps_per_epoch=10", "--set", "data.test=[]",
         "--set", "checkpoint.best_by=loss"]

@@ -26,12 +26,12 @@ from lib.ports import free_port
 from lib.relay import CutRelay
 from lib.runs import LINAC, ROOT
 from lib.server_process import Service
-from lib.service_client import JOB, STEPS, Client
+from lib.service_client import JOB, SHORT_LISTS, STEPS, Client
 
 LEASE_S, LONG_LEASE_S = 4, 60  # a busy machine keeps an agent from renewing a short one
 ABSOLUTE = ["--set", f"data.train=[{ROOT}/data/topology-train.parquet]", "--set", "data.test=[]", "--set", f"data.scaling={ROOT}/data/topology-scaling.json",
             "--set", "checkpoint.best_by=loss", "--set", "workers=1", "--set", "train.threads=1"]
-SHORT = [*ABSOLUTE, "--set", "train.epochs=1", "--set", f"train.steps_per_epoch={STEPS}"]
+SHORT = [*ABSOLUTE, *SHORT_LISTS, "--set", "train.epochs=1", "--set", f"train.steps_per_epoch={STEPS}"]
 LONG = [*ABSOLUTE, "--set", "train.epochs=100000", "--set", "train.steps_per_epoch=10"]
 PILOTS = ["--on", "pilots", "--cores", "1"]
 SMALL = ("--slots", "cores=1,gpus=0")
