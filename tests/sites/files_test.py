@@ -10,12 +10,14 @@ import sys
 import tempfile
 import time
 
-from lib import launches, runs
+from lib import elastic, launches, runs
 from lib.checks import check
-from lib.launches import SETTINGS, Client, name_in
+from lib.launches import Client, name_in
 from lib.servers.sshd import Sshd
 from lib.servers.versitygw import Versitygw
 from lib.skips import skipped
+
+SETTINGS = launches.SETTINGS | runs.SMALL_CLASSIFIER
 
 # Greets, and breaks off behind so many bytes while there is a file `cut` that says how many.
 SSH = """#!/bin/sh
@@ -159,7 +161,7 @@ def main() -> None:
         (root / "ssh").write_text(SSH.format(root=root, ssh=" ".join(hosts.command)))
         (root / "ssh").chmod(0o755)
         client = Client(root, {"pair": {"kind": "ssh", "folder": f"{root}/site", "program": runs.LINAC, "ssh": [str(root / "ssh")], "hosts": ["n01", "n02"],
-                                        "address": "127.0.0.1"}})
+                                        "address": "127.0.0.1", "environment": elastic.steady(root)}})
         name = name_in(client.launch("pair", SETTINGS | {"train.epochs": 8, "checkpoint.every_steps": 2}))
         there = root / "site" / name.split(":")[1]
         goes_on(client, root, name, there)

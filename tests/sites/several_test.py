@@ -14,14 +14,15 @@ import tempfile
 
 from lib import elastic, launches, runs
 from lib.checks import check, wait_for
-from lib.launches import LONG, SETTINGS, Client, name_in
+from lib.launches import Client, name_in
 from lib.ports import free_port
 from lib.servers.slurm import Slurm
 from lib.servers.sshd import Sshd
 from lib.skips import skipped
 
 BOTH = "one:2,two:1"
-# Steps of a length of their own: a site is lost in their midst.
+# Of steps that have a length of their own at each site: one is lost in their midst, and they compute little while others are waited for.
+SETTINGS, LONG = launches.SETTINGS | runs.SMALL_CLASSIFIER, launches.LONG | runs.SMALL_CLASSIFIER
 STEADY = elastic.CLASSIFIER | {"train.replicas": 4, "train.epochs": 6, "distribution.stall_timeout_s": 6}
 APART = SETTINGS | {"train.sync.mode": "local", "train.sync.groups": 2, "train.sync.every": 3}
 
@@ -153,8 +154,7 @@ def main() -> None:
         stack.callback(relay.terminate)
         address = relay.stdout.readline().strip().removeprefix("LINAC_RELAY=")
         sites = {name: {"kind": "ssh", "folder": f"{root}/{name}", "program": runs.LINAC, "ssh": hosts.command, "hosts": [host], "address": "127.0.0.1",
-                        "workers_per_host": 3} for name, host in (("one", "n01"), ("two", "n02"), ("slow", "n01"), ("idle", "n02"))}
-        sites["slow"]["environment"] = elastic.steady(root)
+                        "workers_per_host": 3, "environment": elastic.steady(root)} for name, host in (("one", "n01"), ("two", "n02"), ("slow", "n01"), ("idle", "n02"))}
         (root / "idle.sh").write_text("#!/bin/sh\nexec sleep 600\n")
         (root / "idle.sh").chmod(0o755)
         sites["idle"]["program"] = f"{root}/idle.sh"

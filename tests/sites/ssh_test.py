@@ -8,8 +8,10 @@ import tempfile
 
 from lib import launches, runs
 from lib.checks import check
-from lib.launches import LONG, SETTINGS, Client, name_in
+from lib.launches import Client, name_in
 from lib.servers.sshd import Sshd
+
+SETTINGS, LONG = launches.SETTINGS | runs.SMALL_CLASSIFIER, launches.LONG | runs.SMALL_CLASSIFIER
 
 # An ssh that kills linac before its call number N.
 DEADLY = """#!/bin/sh
