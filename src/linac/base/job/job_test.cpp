@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "linac/base/base/error.h"
+#include "linac/base/job/target_values.h"
 
 namespace linac::job {
 namespace {
@@ -102,6 +103,14 @@ TEST(Job, RefusesWhatCannotBe) {
   EXPECT_NE(message(kSmall, {"train.flip=0.7"}).find("train.flip"), std::string::npos);
   EXPECT_NE(message(kSmall, {"nonsense"}).find("expected key=value"), std::string::npos);
   EXPECT_NE(message("[1, 2]").find("not a job file"), std::string::npos);
+}
+
+TEST(Job, LabelSmoothingIsOfLossesThatHaveIt) {
+  const std::string fit =
+      "model: {kind: inclusive_classifier, variant: hlf}\ndata: {train: [a.h5], targets: [{column: y}]}\n"
+      "train: {fit: {label_smoothing: 0.1, loss: ";
+  EXPECT_NE(message(fit + "sparse_categorical_crossentropy}}\n").find(kNoSmoothing), std::string::npos);
+  EXPECT_EQ(message(fit + "[sparse_categorical_crossentropy, binary_crossentropy]}}\n"), "no error");
 }
 
 TEST(JobModel, KnowsTheSettingsOfItsKindAlone) {

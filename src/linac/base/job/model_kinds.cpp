@@ -89,6 +89,8 @@ void need_no_shapes(const Job& job, const std::string& where) {
 void need_fit(const Job& job, const std::string& where) {
   const Fit& fit = job.train.fit;
   need(fit.label_smoothing >= 0 && fit.label_smoothing < 1, where, "train.fit.label_smoothing must be in [0, 1)");
+  need(fit.label_smoothing == 0 || fit.loss.empty() || std::ranges::any_of(fit.loss, takes_label_smoothing), where,
+       kNoSmoothing);
   for (const double weight : fit.loss_weights) need(weight >= 0, where, "train.fit.loss_weights must not be negative");
   for (const double weight : fit.class_weight) need(weight >= 0, where, "train.fit.class_weight must not be negative");
   need_one_of(fit.class_balance, {"none", "weights"}, where, "train.fit.class_balance");

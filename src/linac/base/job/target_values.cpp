@@ -17,6 +17,10 @@ bool has_target(const std::string& loss) {
   return loss != kOutputLoss && loss != kOutputMetric && loss != kNoLoss;
 }
 
+bool takes_label_smoothing(const std::string& loss) {
+  return loss == "bce" || (loss.ends_with("crossentropy") && !loss.starts_with("sparse"));
+}
+
 ValueRange target_values(const std::string& loss, int64_t classes) {
   if (loss == "sparse_categorical_crossentropy") return {0, static_cast<double>(classes - 1), true};
   if (std::find(kOfProbabilities.begin(), kOfProbabilities.end(), loss) != kOfProbabilities.end()) return {0, 1, false};

@@ -22,5 +22,12 @@ TEST(TargetValues, AreThoseThatTheLossIsDefinedFor) {
   EXPECT_TRUE(std::isinf(target_values("mean_squared_error", 1).min));
 }
 
+TEST(TargetValues, ThoseOfSparseLossesAreNotSmoothed) {
+  for (const char* loss : {"categorical_crossentropy", "bce", "binary_focal_crossentropy"})
+    EXPECT_TRUE(takes_label_smoothing(loss)) << loss;
+  for (const char* loss : {"sparse_categorical_crossentropy", "mean_squared_error", kOutputLoss})
+    EXPECT_FALSE(takes_label_smoothing(loss)) << loss;
+}
+
 }  // namespace
 }  // namespace linac::job

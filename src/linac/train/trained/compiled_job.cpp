@@ -160,6 +160,8 @@ CompiledJob with_compiled(job::Job given) {
     if (fit.loss.empty()) {
       throw user_error(fmt::format("[fit] {}: was saved without a loss (model.compile); set train.fit.loss", file));
     }
+    if (fit.label_smoothing > 0 && std::ranges::none_of(fit.loss, job::takes_label_smoothing))
+      throw user_error(fmt::format("[fit] {}: {}", file, job::kNoSmoothing));
     for (const std::string& remark : keras::remarks_on_losses(model.compile))
       log::warn(fmt::format("[keras] {}: {}", file, remark));
     if (fit.loss_weights.empty()) fit.loss_weights = keras::compiled_loss_weights(model.compile, model.graph);
