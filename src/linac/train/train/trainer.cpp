@@ -31,10 +31,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-comm::Moment moment_of(const TrainState& state) {
-  return {.rollbacks = state.rollbacks, .steps = state.global_step, .epochs = state.epoch};
-}
-
 // What a member is lost for, or the view left: not the end, but the next view.
 Error left(const std::string& why) {
   return {ErrorCode::kPeerLost, why};

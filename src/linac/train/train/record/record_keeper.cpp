@@ -15,51 +15,14 @@
 #include "linac/train/train/monitor.h"
 #include "linac/train/train/record/lineage.h"
 #include "linac/train/train/record/outline.h"
+#include "linac/train/train/record/same_data.h"
+#include "linac/train/train/state/share_state.h"
 #include "linac/train/trained/checkpoint_files.h"
 
 namespace linac::train {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-void tell_of_processor(const nlohmann::json& notes) {
-  if (notes.value("processor", processor_digest()) == processor_digest()) return;
-  log::warn(
-      "this processor computes other last bits than the one that wrote the checkpoint: the run goes on, and ends as "
-      "it would have there but for rounding");
-}
-
-// Those of run.json, in the run's last start, that are others now.
-std::string changed_files(const RunFolder& folder, const nlohmann::json& now, const std::string& role) {
-  const auto before = folder.summary();
-  std::vector<job::DataFile> then;
-  if (before && before->data.contains(role)) then = before->data.at(role);
-  const std::vector<job::DataFile> files = job::data_files_from(now)[role];
-  std::vector<std::string> changed;
-  for (size_t i = 0; i < std::max(files.size(), then.size()); ++i) {
-    if (i < files.size() && i < then.size() && files[i].fingerprint == then[i].fingerprint) continue;
-    changed.push_back(i < files.size() ? files[i].url : then[i].url);
-  }
-  if (changed.empty() || then.empty()) return fmt::format("data.{}", role);
-  const size_t others = changed.size() - 1;
-  return fmt::format("data.{}, {}{},", role, changed.front(),
-                     others == 0 ? "" : fmt::format(" and {}", plural(static_cast<int64_t>(others), "other")));
-}
-
-// What trained the run before this start, and until which step, by the run.json of then.
-std::vector<job::FormerData> former_data(const RunFolder& folder, const nlohmann::json& now, int64_t global_step) {
-  const auto before = folder.summary();
-  if (!before || global_step == 0) return {};
-  std::vector<job::FormerData> former = before->former_data.value_or(std::vector<job::FormerData>());
-  const auto contents = [](const job::DataFiles& data) {
-    std::map<std::string, std::vector<std::string>> all;
-    for (const auto& [role, files] : data)
-      for (const job::DataFile& file : files) all[role].push_back(file.fingerprint);
-    return all;
-  };
-  if (contents(before->data) != contents(job::data_files_from(now))) former.push_back({global_step, before->data});
-  return former;
-}
 
 // The last step and the last epoch are known without a record.
 bool is_at_epoch(const TrainState& state) {
@@ -121,8 +84,7 @@ int RecordKeeper::find_start(Start start, TrainState& state) {
   state.lineage = begun_lineage(job_);
   if (start == Start::kFresh) return 0;
   if (keeps_) load_newest(state);
-  const comm::Moment here{.rollbacks = state.rollbacks, .steps = state.global_step, .epochs = state.epoch};
-  const nlohmann::json mine = keeps_ ? here : comm::Moment{};
+  const nlohmann::json mine = keeps_ ? moment_of(state) : comm::Moment{};
   std::vector<comm::Moment> moments;
   for (const std::string& one : group_.gather_text(mine.dump()))
     moments.push_back(nlohmann::json::parse(one).get<comm::Moment>());
@@ -151,8 +113,9 @@ void RecordKeeper::load_newest(TrainState& state) {
   if (loaded) {
     const nlohmann::json notes = notes_of(loaded->bytes, loaded->path.string());
     state.lineage = lineage_in(*folder_, job_, loaded->path, {state.lineage, notes.value("job", "")});
-    need_same_classes(notes);
-    need_same_data(notes);
+    need_same_classes(notes, loop_.words->notes());
+    need_same_data(notes, *folder_, {loop_.data->data(), settings_.data_digests, job_.data.scaling},
+                   settings_.accept_data);
     tell_of_processor(notes);
     saved_step_ = state.global_step;
     value_best(state);
@@ -171,35 +134,6 @@ void RecordKeeper::value_best(TrainState& state) const {
   if (best == state.history.end()) return;
   state.best_value = monitored(*best, job_.checkpoint.best_by, loop_.words->loss_name());
   if (!std::isfinite(state.best_value)) state.best_epoch = -1;
-}
-
-// The outputs of the checkpoint stand for certain texts of the files.
-void RecordKeeper::need_same_classes(const nlohmann::json& notes) const {
-  const auto then = notes.value("classes", nlohmann::json::object());
-  const auto now = loop_.words->notes().value("classes", nlohmann::json::object());
-  if (then == now) return;
-  throw data_error(
-      fmt::format("[train] --resume: the classes of the run are {}, those of the files now {}; resume with the files "
-                  "of the run, or start a new run with another --out",
-                  then.dump(), now.dump()));
-}
-
-// By the checkpoint: run.json may be lost. It says which file it is.
-void RecordKeeper::need_same_data(const nlohmann::json& notes) const {
-  const auto then = notes.value("data", nlohmann::json::object());  // of an older version empty
-  for (const auto& [role, digest] : then.items()) {
-    if (settings_.data_digests.value(role, digest) == digest) continue;
-    const std::string what = role == "scaling" ? fmt::format("data.scaling, {},", job_.data.scaling)
-                                               : changed_files(*folder_, loop_.data->data(), role);
-    if (settings_.accept_data) {
-      log::warn(fmt::format("{} has changed since the run's last start, and --accept-data goes on with it", what));
-      continue;
-    }
-    throw data_error(fmt::format(
-        "[train] {} has changed since the run's last start: its state was trained with another content. Put "
-        "that back, start a new run with another --out, or go on with what is there now: --accept-data",
-        what));
-  }
 }
 
 void RecordKeeper::complete_folders(const TrainState& state, const LastSteps& last) {

@@ -123,8 +123,6 @@ class RecordKeeper {
   void close(const TrainState& state, const std::vector<job::WorkerAccount>& workers);
   void load_newest(TrainState& state);
   void value_best(TrainState& state) const;
-  void need_same_classes(const nlohmann::json& notes) const;
-  void need_same_data(const nlohmann::json& notes) const;
   Holds holds(const TrainState& state, const LastSteps& last);
   // The epoch whose networks are handed over, where that is not the last one by what the job says.
   std::optional<int64_t> restored(const TrainState& state) const;

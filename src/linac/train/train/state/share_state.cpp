@@ -6,6 +6,10 @@
 
 namespace linac::train {
 
+comm::Moment moment_of(const TrainState& state) {
+  return {.rollbacks = state.rollbacks, .steps = state.global_step, .epochs = state.epoch};
+}
+
 void share_state(comm::Group& group, std::span<const int> ranks, TrainState& state) {
   const bool mine = group.rank() == ranks.front();
   if (mine && ranks.size() == 1) return;

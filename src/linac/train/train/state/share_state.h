@@ -8,6 +8,9 @@
 
 namespace linac::train {
 
+/// How far it has come, as the other workers are told.
+comm::Moment moment_of(const TrainState& state);
+
 /// Collective among `ranks`, who alone call it: the state of the first becomes that of the others, bit by bit. All have
 /// one of the same model and optimiser; of what differs between ranks, ExchangeState::own, nothing is sent. kPeerLost
 /// as in all exchanges, and the state is as it was.
