@@ -153,7 +153,7 @@ void print_contents(const std::vector<TableInfo>& files, bool as_json) {
 
 void run_info(const DataOptions& options) {
   const bool is_job = options.files.size() == 1 && names_job(options.files.front());
-  if (is_job) return print_job_data(options.files.front(), options.json);
+  if (is_job) return events_of_jobs().print(options.files.front(), options.json);
   std::vector<TableInfo> files;
   for (const std::string& url : storage::expand_all(options.files)) {
     const auto source = storage::Source::open(url);
@@ -176,7 +176,9 @@ void run_info(const DataOptions& options) {
 std::shared_ptr<const data::EventTable> open_columns(const ScalingOptions& options,
                                                      const std::vector<data::ColumnRequest>& columns) {
   try {
-    return data::EventTable::open(options.files, columns, transform_of_job(options.job));
+    const data::Transform transform =
+        options.job.empty() ? data::Transform{} : events_of_jobs().transform(options.job, /*need_key=*/true);
+    return data::EventTable::open(options.files, columns, transform);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::kData) throw;
     const std::string what = error.what(), url = storage::expand_all(options.files).front();
@@ -199,7 +201,7 @@ void run_scaling(const ScalingOptions& options) {
       throw user_error(fmt::format("[scaling] --column {}: {} is named twice; say it once", text, column.column));
     columns.push_back(column);
   }
-  set_padding_of_job(options.job, columns);
+  if (!options.job.empty()) events_of_jobs().set_padding(options.job, columns);
   for (data::ColumnRequest& column : columns)
     if (options.padding && column.shape.size() == 2) column.padding = *options.padding;
   storage::need_ending(options.out, {".json"}, "scaling");

@@ -70,7 +70,7 @@ data::Transform transform_of(const ConvertWords& words) {
   data::Transform transform;
   if (!words.job.empty()) {
     const bool splits = !words.part.empty() || words.options.part_folders;
-    transform = transform_of_job(words.job, splits && words.by.empty());
+    transform = events_of_jobs().transform(words.job, splits && words.by.empty());
     std::erase_if(transform.define, [](const auto& one) { return one.first == one.second; });  // the events' weight
     if (!splits || !words.by.empty()) transform.split.reset();
   }
