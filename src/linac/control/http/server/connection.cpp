@@ -107,7 +107,7 @@ class Connection {
     }
     if (request.body.size() > Traffic::kLargeBytes) place_.traffic.large = true;
     if (!failure && outcome == Outcome::kDone) {
-      if (request.body.size() > LargeTurns::kLargeBytes) {
+      if (request.body.size() > LargeTurns::kTurnBytes) {
         co_await place_.large_turns.take();
       }
       Response response = co_await place_.dispatcher.answer(route, request);

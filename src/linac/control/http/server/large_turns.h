@@ -18,7 +18,7 @@ class LargeTurns {
   /// Goes on when it is this one's turn, which lasts until its next suspension.
   Task<void> take();
 
-  static constexpr size_t kLargeBytes = 16 * 1024;
+  static constexpr size_t kTurnBytes = 16 * 1024;
 
  private:
   void next();

@@ -69,10 +69,7 @@ struct Verification {
 
  private:
   void fail(const std::string& what, int code) {
-    if (code == static_cast<int>(ErrorCode::kPreempted)) {
-      file.result = VerifyResult::kStopped;
-      return;
-    }
+    if (code == static_cast<int>(ErrorCode::kPreempted)) return;  // kStopped, as it began
     file.result = VerifyResult::kFailed;
     file.error = what;
     file.error_code = code;
