@@ -75,6 +75,7 @@ def killed(folder: pathlib.Path, calm: pathlib.Path, settings: dict, name: str) 
     run.join()
     run.end()
     same_end(calm, run.out, f"{name}: two workers of three lost, one joined")
+    check(not any(line["anew"] for line in rounds(run.out)), f"{name}: and no group began anew")
 
 
 def resumed(folder: pathlib.Path, calm: pathlib.Path, settings: dict) -> None:

@@ -5,21 +5,16 @@ A rule whose text is not found where it is looked for fails the test, so the lis
   mutation_test.py BUILD [--schedules 300]"""
 
 import argparse
-import os
 import pathlib
-import re
 import subprocess
-import tempfile
 
-from lib.checks import check
+from lib import mutations
 from lib.runs import ROOT
 
-CXX = os.environ.get("CXX", "g++")
 MEMBERSHIP = ROOT / "src/linac/train/comm/membership"
 SOURCES = ["membership.cpp", "membership_peers.cpp", "membership_newcomers.cpp", "membership_views.cpp", "membership_exclusion.cpp",
            "membership_message.cpp", "view.cpp", "view_change.cpp", "membership_simulation_test.cpp"]
 
-# What it says; the file; the text; what stands there instead.
 RULES = [
     ("a view needs the majority of the last one", "membership_views.cpp",
      "return present > silent || (present == silent && senior_present);", "return present + silent > 0 || senior_present;"),
@@ -34,45 +29,18 @@ RULES = [
 ]
 
 
-def compile_to(path: pathlib.Path, source: pathlib.Path) -> None:
-    subprocess.run([CXX, "-std=c++20", "-O1", f"-I{ROOT / 'src'}", "-c", source, "-o", path], check=True)
-
-
-def link(program: pathlib.Path, objects: list[pathlib.Path], build: pathlib.Path) -> None:
-    base = build / "src/linac/base/base/liblinac_base.a"
-    subprocess.run([CXX, "-o", program, *objects, base, "-lgtest", "-lgtest_main", "-lspdlog", "-lfmt", "-lyaml-cpp", "-lz", "-lpthread"], check=True)
-
-
-def violation(program: pathlib.Path, schedules: int) -> str:
-    """What the simulation has to say; "" if it finds nothing."""
-    done = subprocess.run([program, "--gtest_brief=1", "--gtest_fail_fast"], env={**os.environ, "LINAC_SIM_SCHEDULES": str(schedules)},
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=600)
-    found = re.search(r"at \d+ ms: [^\"\n]*", done.stdout)
-    return "" if done.returncode == 0 else found[0] if found else done.stdout[-300:]
-
-
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("build", type=pathlib.Path)
     parser.add_argument("--schedules", type=int, default=300)
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="linac-mutation-") as folder:
-        root = pathlib.Path(folder)
-        objects = {source: root / f"{source}.o" for source in SOURCES}
-        for source, path in objects.items():
-            compile_to(path, MEMBERSHIP / source)
-        link(root / "whole", list(objects.values()), options.build)
-        found = violation(root / "whole", options.schedules)
-        check(found == "", f"with all rules nothing is found in {options.schedules} schedules {found}")
-        for number, (rule, source, text, broken) in enumerate(RULES):
-            whole = (MEMBERSHIP / source).read_text()
-            check(whole.count(text) == 1, f"{source} has the rule: {rule}")
-            changed = root / f"rule{number}.cpp"
-            changed.write_text(whole.replace(text, broken))
-            compile_to(root / f"rule{number}.o", changed)
-            link(root / f"rule{number}", [path for name, path in objects.items() if name != source] + [root / f"rule{number}.o"], options.build)
-            found = violation(root / f"rule{number}", options.schedules)
-            check(found != "", f"without it the simulation says: {found}")
+    base = options.build / "src/linac/base/base/liblinac_base.a"
+
+    def link(program: pathlib.Path, objects: list[pathlib.Path]) -> None:
+        libraries = [base, "-lgtest", "-lgtest_main", "-lspdlog", "-lfmt", "-lyaml-cpp", "-lz", "-lpthread"]
+        subprocess.run([mutations.CXX, "-o", program, *objects, *libraries], check=True)
+
+    mutations.find_all(MEMBERSHIP, SOURCES, RULES, link, options.schedules)
 
 
 main()

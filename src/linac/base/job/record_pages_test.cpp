@@ -86,6 +86,10 @@ struct TypeOf<std::vector<T>> {
             HasMembers<T> ? fmt::format("list({{}}).map(read{})", one.type) : fmt::format("words({{}})")};
   }
 };
+template <>
+struct TypeOf<std::vector<int64_t>> {  // the pages have no use for it
+  static TypeText text() { return {"list of integers", "", ""}; }
+};
 template <class T>
 constexpr bool kIsOptional = false;
 template <class T>

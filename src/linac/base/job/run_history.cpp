@@ -104,6 +104,7 @@ class Reader {
     rounds.last_drift = line.drift;
     rounds.steps += line.steps;
     rounds.bytes += line.bytes;
+    rounds.anew += static_cast<int64_t>(line.anew.size());
     rounds.wait_s += line.wait_s;
     rounds.exchange_s += line.exchange_s;
   }

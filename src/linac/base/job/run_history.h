@@ -74,6 +74,7 @@ struct EpochInput {
 /// What the rounds of groups that train apart took and came to (RoundLine), of the worker that wrote the record.
 struct RunRounds {
   int64_t rounds = 0, steps = 0, bytes = 0;
+  int64_t anew = 0;  // groups that began a round anew
   double wait_s = 0, exchange_s = 0;
   double first_drift = 0, last_drift = 0;
 };

@@ -104,6 +104,7 @@ struct RoundLine {
   int64_t epoch = -1, global_step = -1, round = -1, steps = 0;
   double drift = 0, way = 0, wait_s = 0, exchange_s = 0;
   int64_t bytes = 0;
+  std::vector<int64_t> anew;
 
   template <class V>
   static void fields(V&& v) {
@@ -119,6 +120,10 @@ struct RoundLine {
     v({"wait_s", "s", "in which the worker that writes the record waited for the last group"}, &RoundLine::wait_s);
     v({"exchange_s", "s", "in which it came together with the others"}, &RoundLine::exchange_s);
     v({"bytes", "", "that it sent to other groups"}, &RoundLine::bytes);
+    v({"anew", "",
+       "groups, from 0, that began it with moments of nothing, as all were lost who had what they kept; empty in a run "
+       "with the bits of a calm one"},
+      &RoundLine::anew);
   }
 };
 

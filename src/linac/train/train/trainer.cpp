@@ -151,6 +151,7 @@ class Trainer {
     if (!std::exchange(took_part_, true) && options_.on_begin) options_.on_begin();
     if (founding) energy_.look_at_idle();
     loop_.steps->seek(state_);
+    loop_.steps->release(state_);  // where others were lost meanwhile, some alone have gathered it for a checkpoint
     const double without_view_s = std::chrono::duration<double>(Clock::now() - left_at_).count();
     record_->view(state_, std::exchange(left_because_, ""), without_view_s);
   }

@@ -14,6 +14,7 @@ namespace linac::train {
 namespace {
 
 constexpr const char* kPrefix = "group/";
+constexpr const char* kAnew = "anew";  // of an island in a checkpoint: it began anew, and no round counts since
 
 // Whole numbers beyond those that a float holds.
 constexpr int64_t kDigit = int64_t{1} << 20;
@@ -70,67 +71,84 @@ IslandState IslandStates::fresh(const TrainState& state) const {
   return made;
 }
 
-// By island, the ranks that have it at this moment.
-std::map<int, std::set<int>> IslandStates::who_holds(const std::map<int, Held>& mine) const {
-  nlohmann::json numbers = nlohmann::json::array();
-  for (const auto& [island, held] : mine) numbers.push_back(island);
-  std::map<int, std::set<int>> holders;
+// By island, the ranks that have it at this moment, and whether it has begun anew there.
+std::map<int, std::map<int, bool>> IslandStates::who_holds() const {
+  nlohmann::json own = nlohmann::json::array();
+  for (const auto& [island, held] : begun_) own.push_back({island, held.is_anew});
+  std::map<int, std::map<int, bool>> holders;
   int rank = 0;
-  for (const std::string& text : texts_of_all(group_, numbers.dump())) {
-    for (const int island : nlohmann::json::parse(text)) holders[island].insert(rank);
+  for (const std::string& text : texts_of_all(group_, own.dump())) {
+    for (const auto& one : nlohmann::json::parse(text)) holders[one.at(0)][rank] = one.at(1);
     ++rank;
   }
   return holders;
 }
 
+// Who has lost others may lose more on the way: what a worker has stays with it until another round counts.
 void IslandStates::find(const TrainState& state) {
-  std::map<int, Held> mine;
-  for (auto* held : {&offered_, &begun_})
-    for (auto& [island, one] : *held)
-      if (one.is_at(state)) mine.try_emplace(island, std::move(one));
+  const auto is_past = [&](const auto& one) { return !one.second.is_at(state); };
+  std::erase_if(begun_, is_past);
+  std::erase_if(offered_, is_past);
+  begun_.merge(offered_);
   offered_.clear();
-  begun_.clear();
-  const auto begin_with = [&](int island, IslandState one) {
-    begun_.insert_or_assign(island, Held{state.rollbacks, state.global_step, std::move(one)});
+  anew_.clear();
+  const auto begin_with = [&](int island, IslandState one, bool is_anew) {
+    begun_.insert_or_assign(island, Held{state.rollbacks, state.global_step, std::move(one), is_anew});
   };
   if (!keeps() || rounds_of(state) == 0) {
-    for (const int island : islands_.carried()) begin_with(island, fresh(state));
+    begun_.clear();
+    for (const int island : islands_.carried()) begin_with(island, fresh(state), false);
     return;
   }
-  const int told = told_in(state) == islands_.count() ? islands_.count() : 0;
-  for (int island = 0; island < told; ++island) {
-    if (mine.contains(island)) continue;
-    Held held{state.rollbacks, state.global_step, fresh(state)};
+  take_told(state);
+  std::map<int, std::map<int, bool>> holders = who_holds();
+  const auto& carried = islands_.carried();
+  for (int island = 0; island < islands_.count(); ++island) {
+    const std::map<int, bool>& have = holders[island];
+    const bool is_anew = have.empty() || have.begin()->second;
+    if (is_anew) anew_.insert(island);
+    if (have.empty()) {
+      if (std::ranges::find(carried, island) != carried.end()) begin_with(island, fresh(state), true);
+      if (group_.rank() == 0)
+        log::warn(fmt::format("[train] group {}: nobody has what it had kept; its optimiser begins anew", island));
+      continue;
+    }
+    std::vector<int> ranks{have.begin()->first};
+    for (const int rank : islands_.place(island).ranks)
+      if (!have.contains(rank)) ranks.push_back(rank);
+    // Who alone has it may be lost before the next round makes a copy.
+    if (ranks.size() == 1 && have.size() == 1 && job_.train.sync.copies && group_.size() > 1)
+      ranks.push_back((ranks.front() + 1) % group_.size());
+    if (ranks.size() == 1 || std::ranges::find(ranks, group_.rank()) == ranks.end()) continue;
+    const bool is_source = ranks.front() == group_.rank();
+    IslandState coming = is_source ? IslandState{} : fresh(state);
+    for_each_buffer(island, state, is_source ? begun_.at(island).state : coming,
+                    [&](const std::string&, std::span<float> values) {
+                      group_.broadcast_among(ranks, std::as_writable_bytes(values));
+                    });
+    if (!is_source) begin_with(island, std::move(coming), is_anew);
+  }
+}
+
+// Of what a checkpoint tells, or what was gathered for one, this worker takes what it lacks.
+void IslandStates::take_told(const TrainState& state) {
+  if (told_in(state) != islands_.count()) return;
+  for (int island = 0; island < islands_.count(); ++island) {
+    if (begun_.contains(island)) continue;
+    Held held{state.rollbacks, state.global_step, fresh(state),
+              state.exchange.shared.contains(prefix_of(island) + kAnew)};
     for_each_buffer(island, state, held.state, [&](const std::string& name, std::span<float> values) {
       const auto found = state.exchange.shared.find(name);
       if (found != state.exchange.shared.end() && found->second.size() == values.size())
         std::ranges::copy(found->second, values.begin());
     });
-    mine.emplace(island, std::move(held));
+    begun_.emplace(island, std::move(held));
   }
-  std::map<int, std::set<int>> holders = who_holds(mine);
-  const auto& carried = islands_.carried();
-  for (int island = 0; island < islands_.count(); ++island) {
-    const std::set<int>& have = holders[island];
-    const bool carries = std::ranges::find(carried, island) != carried.end();
-    if (have.empty()) {
-      if (carries) begin_with(island, fresh(state));
-      if (group_.rank() == 0)
-        log::warn(fmt::format("[train] group {}: nobody has what it had kept; its optimiser begins anew", island));
-      continue;
-    }
-    std::vector<int> ranks{*have.begin()};
-    for (const int rank : islands_.place(island).ranks)
-      if (!have.contains(rank)) ranks.push_back(rank);
-    const auto held = mine.find(island);
-    const bool holds = held != mine.end();
-    IslandState one = holds ? std::move(held->second.state) : fresh(state);
-    if (ranks.size() > 1 && std::ranges::find(ranks, group_.rank()) != ranks.end())
-      for_each_buffer(island, state, one, [&](const std::string&, std::span<float> values) {
-        group_.broadcast_among(ranks, std::as_writable_bytes(values));
-      });
-    if (carries || holds) begin_with(island, std::move(one));
-  }
+}
+
+void IslandStates::forget() {
+  begun_.clear();
+  offered_.clear();
 }
 
 void IslandStates::offer(const TrainState& behind, std::map<int, IslandState> states) {
@@ -163,6 +181,7 @@ void IslandStates::offer(const TrainState& behind, std::map<int, IslandState> st
 void IslandStates::count() {
   begun_ = std::move(offered_);
   offered_.clear();
+  anew_.clear();
 }
 
 // All or nothing: somebody may be lost meanwhile, and then others have it and this worker has not.
@@ -177,6 +196,7 @@ void IslandStates::complete(TrainState& state) const {
       group_.broadcast(values, root);
       told[name].assign(values.begin(), values.end());
     });
+    if (anew_.contains(island)) told[prefix_of(island) + kAnew] = {1};
   }
   strip(state);
   state.exchange.shared.merge(told);

@@ -28,10 +28,17 @@ class IslandStates {
   /// Borrows all.
   IslandStates(const job::Job& job, comm::Group& group, Islands& islands);
 
+  /// Whether an island keeps anything, by the job.
+  bool keeps() const;
+
   /// Collective, in each new view and whenever the training goes on from another moment: each worker gets the states
   /// of the islands that it carries as they stand at the moment of `state`, from others where it lacks them. An island
   /// that nobody has any more begins anew, which is said.
   void find(const TrainState& state);
+  /// The islands that begin anew at this moment, since nobody had their state. The same on all ranks.
+  const std::set<int>& anew() const { return anew_; }
+  /// All that this worker has: it comes to a run that went on without it.
+  void forget();
   /// Of a carried island, where the round begins.
   const IslandState& of(int island) const { return begun_.at(island).state; }
 
@@ -52,18 +59,20 @@ class IslandStates {
     int rollbacks = 0;
     int64_t steps = 0;
     IslandState state;
+    bool is_anew = false;
     bool is_at(const TrainState& at) const { return rollbacks == at.rollbacks && steps == at.global_step; }
   };
-  bool keeps() const;
   /// Each buffer of what it keeps under the name that it has in a checkpoint; counts of updates as two floats.
   template <class Visit>
   void for_each_buffer(int island, const TrainState& shape, IslandState& state, const Visit& visit) const;
-  std::map<int, std::set<int>> who_holds(const std::map<int, Held>& mine) const;
+  void take_told(const TrainState& state);
+  std::map<int, std::map<int, bool>> who_holds() const;
 
   const job::Job& job_;
   comm::Group& group_;
   Islands& islands_;
   std::map<int, Held> begun_, offered_;
+  std::set<int> anew_;
 };
 
 }  // namespace linac::train

@@ -28,6 +28,14 @@ int64_t LocalSteps::steps_at_once(const TrainState& state) const {
 }
 
 void LocalSteps::seek(const TrainState& state) {
+  // Who comes to a run that went on without it has seen other rounds than those that count. Nothing may fail before
+  // this: in the next view it has a moment, and is one of all.
+  const comm::View& view = group_.view();
+  const bool is_new = view.members[static_cast<size_t>(group_.rank())].moment == comm::Moment{};
+  if (std::exchange(view_, view.number) != view.number && is_new) {
+    rounds_.clear();
+    states_.forget();
+  }
   islands_->enter_view();
   states_.find(state);
   // What was done of this very round, by this worker alone, need not be done again.
@@ -130,8 +138,9 @@ StepResult LocalSteps::step(TrainState& state, double learning_rate, StepWish wi
   states_.offer(end.state, std::move(end.kept));
   end.told.exchange_s = PhaseClock::now().wall - agreed_s;
   end.told.bytes = islands_->bytes_to_others() - sent_before;
-  // Who counts the round takes it for granted that all copies are there: nobody may be lost with the only one.
-  if (job_.train.sync.copies) group_.barrier();
+  // Who counts the round takes it for granted that all have what the islands keep: nobody may be lost with the only
+  // one.
+  if (states_.keeps()) group_.barrier();
   arrive();
   states_.count();
   rounds_.clear();

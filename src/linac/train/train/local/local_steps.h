@@ -61,6 +61,7 @@ class LocalSteps : public LoopSteps {
   /// Of the round under way. What a worker has of islands that it carries alone outlives a view: only those begin the
   /// round again that have lost somebody.
   std::map<int, IslandRound> rounds_;
+  int64_t view_ = 0;        // its number
   std::optional<int> at_;   // where the loop's input stands: that island; nothing: anywhere else
   bool half_done_ = false;  // a step of at_ has begun and did not end
 };

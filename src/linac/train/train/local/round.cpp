@@ -270,6 +270,7 @@ RoundEnd end_of_round(const job::Job& job, Islands& islands, const TrainState& b
   end.told.steps = steps;
   end.told.drift = mean_square > 0 ? std::sqrt(std::max(0.0, squares - mean_square) / mean_square) : 0;
   end.told.way = std::sqrt(mean_square);
+  end.told.anew.assign(states.anew().begin(), states.anew().end());
   return end;
 }
 

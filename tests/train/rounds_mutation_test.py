@@ -1,0 +1,65 @@
+#!/usr/bin/env python3
+"""Rules of rounds in which groups of replicas train apart (train/train/local), each broken on purpose: the simulation of schedules of faults must find
+every one.
+
+  rounds_mutation_test.py BUILD [--schedules 2000]      BUILD: by ninja"""
+
+import argparse
+import pathlib
+import shlex
+import subprocess
+
+from lib import mutations
+from lib.runs import ROOT
+
+LOCAL = ROOT / "src/linac/train/train/local"
+SOURCES = ["island_states.cpp", "islands.cpp", "local_steps.cpp", "round.cpp", "rounds_simulation_test.cpp"]
+
+RULES = [
+    ("a round counts where all copies are there", "local_steps.cpp",
+     "if (states_.keeps()) group_.barrier();", ""),
+    ("nothing of an island changes before the round counts", "local_steps.cpp",
+     "arrive();\n  states_.count();", "states_.count();\n  arrive();"),
+    ("nor of what all share", "local_steps.cpp",
+     "arrive();\n  states_.count();", "state.networks = end.state.networks;\n  arrive();\n  states_.count();"),
+    ("what was done stands for its own round alone", "local_steps.cpp",
+     "return !is_of_round || half_done", "return half_done"),
+    ("a step that broke off is no part of it", "local_steps.cpp",
+     "|| half_done || round.broken", "|| round.broken"),
+    ("an island that has lost a carrier begins its round again", "local_steps.cpp",
+     "|| !islands_->is_alone(island) ||", "||"),
+    ("a round ends with its epoch", "local_steps.cpp",
+     "std::min(sync.every, steps_per_epoch_ - state.step)", "sync.every"),
+    ("what an island keeps holds for one moment", "island_states.cpp",
+     "return !one.second.is_at(state);", "return one.second.rollbacks != state.rollbacks;"),
+    ("who has offered has the state, though the round counts elsewhere", "island_states.cpp",
+     "begun_.merge(offered_);", ""),
+]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("build", type=pathlib.Path)
+    parser.add_argument("--schedules", type=int, default=2000)
+    options = parser.parse_args()
+    build = options.build.resolve()
+    # As ninja makes the module's tests, from these objects.
+    commands = subprocess.run(["ninja", "-C", build, "-t", "commands", "train_test"], stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()
+    whole = next(line for line in commands if "/train_test.dir/" in line and " -c " in line)
+    compiling = shlex.split(whole[:whole.index(" -MD ")])
+    linking = [word for word in shlex.split(commands[-1][commands[-1].index("&&") + 2:commands[-1].rindex("&&")]) if not word.endswith(".o")]
+    at = linking.index("-o")
+    places = [build / "lib/linac" / name for name in ("torch/lib", "arrow")]
+
+    def compile_to(path: pathlib.Path, source: pathlib.Path) -> None:
+        subprocess.run([*compiling, "-w", "-o", path, "-c", source], check=True, cwd=build)
+
+    # The first definition counts: the objects here stand before those of the libraries.
+    def link(program: pathlib.Path, objects: list[pathlib.Path]) -> None:
+        subprocess.run([*linking[:at], "-Wl,--allow-multiple-definition", *objects, "-o", program, *linking[at + 2:],
+                        *(f"-Wl,-rpath,{place}" for place in places)], check=True, cwd=build)
+
+    mutations.find_all(LOCAL, SOURCES, RULES, link, options.schedules, compile_to, "RoundsSimulation.*", times=5)
+
+
+main()
