@@ -34,6 +34,19 @@ RULES = [
      "return !one.second.is_at(state);", "return one.second.rollbacks != state.rollbacks;"),
     ("who has offered has the state, though the round counts elsewhere", "island_states.cpp",
      "begun_.merge(offered_);", ""),
+    ("who lacks an island's state gets it", "island_states.cpp",
+     "if (!have.contains(rank)) ranks.push_back(rank);", "if (have.empty()) ranks.push_back(rank);"),
+    ("its copy is with another worker", "island_states.cpp",
+     "states.insert_or_assign(island, std::move(one));", "states.erase(island + 1000);"),
+    ("and with one more, where one alone was left", "island_states.cpp",
+     "if (ranks.size() == 1 && have.size() == 1 && job_", "if (have.empty() && job_"),
+    ("who looks for what it lacks keeps what it has", "island_states.cpp",
+     "std::map<int, std::map<int, bool>> holders = who_holds();",
+     "std::map<int, std::map<int, bool>> holders;\n  try {\n    holders = who_holds();\n  } catch (...) {\n    begun_.clear();\n    throw;\n  }"),
+    ("who comes anew brings nothing along", "local_steps.cpp",
+     "states_.forget();", ""),
+    ("what began anew is told", "island_states.cpp",
+     "const bool is_anew = have.empty() || have.begin()->second;", "const bool is_anew = have.empty();"),
 ]
 
 

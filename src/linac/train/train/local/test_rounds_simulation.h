@@ -207,7 +207,7 @@ class RoundsSimulation {
   }
 
   // Before the first of a view looks for what islands keep: which of them may begin anew. Those of which all are gone
-  // that had it; where there are copies, more than one of the last view that all had entered.
+  // that had it; where there are copies, more than one of the last view that all had entered, or the only one.
   void look_for_holders(const comm::View& view, const TrainState& state, bool is_founding) {
     if (view.number != views_.newest().number || looked_at_ == view.number) return;
     looked_at_ = view.number;
@@ -217,13 +217,14 @@ class RoundsSimulation {
     const bool is_told = told != state.exchange.shared.end() && told->first.starts_with("group/");
     const auto lost =
         std::ranges::count_if(whole_.members, [&](const comm::Member& member) { return view.rank_of(member.key) < 0; });
-    const bool may_lose = is_founding || !setup_.job.train.sync.copies || lost > 1;
+    const bool may_lose = is_founding || !setup_.job.train.sync.copies || lost > 1 || lost == whole_.size();
     for (int island = 0; island < setup_.job.train.sync.groups; ++island) {
       std::set<uint64_t>& keys = kept.holders[island];
       if (is_founding && is_told)
         for (const comm::Member& member : view.members) keys.insert(member.key);
       std::erase_if(keys, [&](uint64_t key) { return view.rank_of(key) < 0; });
-      if (keys.empty() && may_lose) kept.anew.insert(island);
+      const bool is_told_anew = state.exchange.shared.contains(fmt::format("group/{}/anew", island));
+      if ((keys.empty() && may_lose) || (is_founding && is_told_anew)) kept.anew.insert(island);
     }
   }
 
