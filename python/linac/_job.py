@@ -5,6 +5,17 @@ Written by packaging/job_types.py from docs/reference/settings.md, which says wh
 from typing import Any, TypedDict
 
 
+TrainAuditFault = TypedDict(
+    "TrainAuditFault",
+    {
+        "in": str,
+        "worker": int,
+        "step": int,
+    },
+    total=False,
+)
+
+
 class TrainScheduleDrops(TypedDict, total=False):
     epoch: int
     factor: float
@@ -78,6 +89,11 @@ class ModelTransformer(TypedDict, total=False):
     width: int
     heads: int
     inner: int
+
+
+class TrainAudit(TypedDict, total=False):
+    rate: float
+    fault: TrainAuditFault
 
 
 class TrainCollapse(TypedDict, total=False):
@@ -272,6 +288,7 @@ class Train(TypedDict, total=False):
     schedule: TrainSchedule
     early_stopping: TrainEarlyStopping
     collapse: TrainCollapse
+    audit: TrainAudit
     fit: TrainFit
 
 

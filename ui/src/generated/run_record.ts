@@ -202,6 +202,26 @@ const readGapLine = (json: Json): GapLine => ({
   global_step: integer(json["global_step"]),
 });
 
+export interface AuditLine {
+  kind: "audit";
+  time: number; // [s since 1970] when it was found
+  global_step: number; // steps that were done by then; the one behind them was audited
+  clean_step: number; // steps that were done when an audit last found all workers right; -1: no audit since the start
+  wrong: ViewMember[]; // workers that compute wrongly: the run went on without them
+  suspects: ViewMember[]; // workers of which at least one computes wrongly, and nobody can tell which: the run ended
+  what: string; // which replica, and where its results begin to differ
+}
+
+const readAuditLine = (json: Json): AuditLine => ({
+  kind: "audit",
+  time: number(json["time"]),
+  global_step: integer(json["global_step"]),
+  clean_step: integer(json["clean_step"]),
+  wrong: list(json["wrong"]).map(readViewMember),
+  suspects: list(json["suspects"]).map(readViewMember),
+  what: text(json["what"]),
+});
+
 export interface WorkersLine {
   kind: "workers";
   time: number; // [s since 1970]
@@ -234,7 +254,7 @@ const readEndLine = (json: Json): EndLine => ({
   workers: list(json["workers"]).map(readWorkerAccount),
 });
 
-export type RunLine = ViewLine | StepLine | EpochLine | RollbackLine | RoundLine | GapLine | WorkersLine | EndLine;
+export type RunLine = ViewLine | StepLine | EpochLine | RollbackLine | RoundLine | GapLine | AuditLine | WorkersLine | EndLine;
 export type LineKind = RunLine["kind"];
 
 const readers: Record<string, (json: Json) => RunLine> = {
@@ -244,6 +264,7 @@ const readers: Record<string, (json: Json) => RunLine> = {
   rollback: readRollbackLine,
   round: readRoundLine,
   gap: readGapLine,
+  audit: readAuditLine,
   workers: readWorkersLine,
   end: readEndLine,
 };

@@ -49,6 +49,8 @@ const char* to_string(ErrorCode code) {
       return "too few workers";
     case ErrorCode::kBudget:
       return "budget used up";
+    case ErrorCode::kWrong:
+      return "computes wrongly";
     case ErrorCode::kPreempted:
       return "interrupted";
   }

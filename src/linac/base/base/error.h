@@ -22,6 +22,7 @@ enum class ErrorCode : int {
   kUndecided = 10,   // too few showers to say whether a comparison keeps the gate's limits
   kNotFinite = 11,   // some scores are NaN or Inf; the file with them is written whole
   kBudget = 12,      // the run's budget is used up; `--resume` with more of it goes on
+  kWrong = 13,       // an audit has found that this worker, or one of those that end with it, computes wrongly
   kPreempted = 75,   // stopped by SIGTERM/SIGINT after a checkpoint: `--resume` goes on (EX_TEMPFAIL of sysexits.h)
 };
 

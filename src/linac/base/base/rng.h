@@ -21,6 +21,7 @@ enum class Stream : uint32_t {
   kBootstrap = 8,  // weights of a sample's events; step and epoch hold the event's number
   kTune = 9,       // suggestions of a study; step and epoch hold the trial's number
   kCells = 10,     // which empty cells a cell_chain learns from, and which showers are mirrored
+  kAudit = 11,     // which steps are audited, and by whom; and bits that a fault of a test turns over
 };
 
 /// Names one independent sequence. `lane` separates uses within a stream (phase of the step, layer, tensor).

@@ -49,6 +49,7 @@ Job without_free_settings(Job job) {
   job.workers = 1;
   job.train.epochs = 1;
   job.train.max_steps = 0;
+  job.train.audit = {};
   job.checkpoint = {};
   job.budget = {};
   job.plan = {};

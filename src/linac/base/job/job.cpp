@@ -85,6 +85,23 @@ void validate_sync(const Train& train, const std::string& where) {
                    train.replicas, sync.groups, sync.groups));
 }
 
+void validate_audit(const Train& train, const std::string& where) {
+  const Audit& audit = train.audit;
+  need(audit.rate >= 0 && audit.rate <= 1, where, "train.audit.rate is a share of the steps, from 0 to 1");
+  need_one_of(audit.fault.in, {"none", "gradient", "weights"}, where, "train.audit.fault.in");
+  need(audit.fault.worker >= 0 && audit.fault.step >= 0, where,
+       "train.audit.fault: worker and step must not be negative");
+  if (audit.rate == 0) return;
+  need(!train.sync.is_apart(), where,
+       fmt::format("train.audit compares what any worker can compute again, and with train.sync.mode = {} each group "
+                   "has networks of its own: set train.audit.rate = 0, or train.sync.mode = exact",
+                   train.sync.mode));
+  need(train.device == "cpu", where,
+       fmt::format("train.audit wants the same bits from each worker, which nobody promises of train.device = {}: set "
+                   "train.audit.rate = 0, or train.device = cpu",
+                   train.device));
+}
+
 void validate_train(const Train& train, const std::string& where) {
   need(train.epochs > 0, where, "train.epochs must be at least 1");
   need(train.max_steps >= 0, where, "train.max_steps must not be negative");
@@ -105,6 +122,7 @@ void validate_train(const Train& train, const std::string& where) {
       train.precision == "fp32" || train.device == "cpu", where,
       "train.precision = bf16 is not there for train.device = cuda: set train.precision = fp32, or train.device = cpu");
   validate_sync(train, where);
+  validate_audit(train, where);
   validate_optimizer(train.optimizer, where);
   validate_schedule(train.schedule, where);
   const EarlyStopping& stopping = train.early_stopping;

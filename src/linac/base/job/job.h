@@ -261,6 +261,37 @@ struct EarlyStopping {
   }
 };
 
+/// A fault made on purpose, to see an audit find it.
+struct AuditFault {
+  std::string in = "none";
+  int worker = 1;
+  int64_t step = 0;
+
+  bool any() const { return in != "none"; }
+  template <class V>
+  void fields(V& v) {
+    v("in", in,
+      "where a bit is turned over: none; gradient: of each replica that the worker computes; weights: once, in its "
+      "memory");
+    v("worker", worker, "whose: its rank at the start of the run, or the number in which it came later");
+    v("step", step, "behind so many steps of the training");
+  }
+};
+
+/// Replicas that are computed a second time elsewhere.
+struct Audit {
+  double rate = 0;
+  AuditFault fault;
+
+  template <class V>
+  void fields(V& v) {
+    v("rate", rate,
+      "share of the steps in which each replica is computed a second time, by another worker, and compared bit by bit: "
+      "who computes wrongly is named and shut out (docs/guide/audit.md); 0: none. Changes nothing in the result");
+    v("fault", fault, "");
+  }
+};
+
 /// Nothing: there is none.
 std::optional<double> baseline_of(const EarlyStopping& settings);
 
@@ -315,6 +346,7 @@ struct Train {
   Schedule schedule;
   EarlyStopping early_stopping;
   Collapse collapse;
+  Audit audit;
   Fit fit;
 
   template <class V>
@@ -346,6 +378,7 @@ struct Train {
     v("schedule", schedule, "");
     v("early_stopping", early_stopping, "");
     v("collapse", collapse, "");
+    v("audit", audit, "");
     v("fit", fit, "");
   }
 };

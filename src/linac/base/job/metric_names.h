@@ -13,10 +13,11 @@ namespace linac::job::metric {
 inline constexpr const char* kLearningRate = "learning_rate";
 inline constexpr const char* kEpochs = "epoch";  // how many are done
 inline constexpr const char* kEpochSeconds = "epoch_seconds";
-inline constexpr const char* kDrift = "round/drift";    // of groups that train apart (RoundLine)
-inline constexpr const char* kWorkers = "workers";      // how many train
-inline constexpr const char* kCpuSeconds = "time/cpu";  // of all workers
-inline constexpr const char* kRateEnd = "_per_s";       // "showers_per_s"
+inline constexpr const char* kDrift = "round/drift";       // of groups that train apart (RoundLine)
+inline constexpr const char* kShutOut = "audit/shut_out";  // workers that computed wrongly (AuditLine)
+inline constexpr const char* kWorkers = "workers";         // how many train
+inline constexpr const char* kCpuSeconds = "time/cpu";     // of all workers
+inline constexpr const char* kRateEnd = "_per_s";          // "showers_per_s"
 // Fronts of names.
 inline constexpr const char* kLoss = "loss/";
 inline constexpr const char* kParts = "parts/";

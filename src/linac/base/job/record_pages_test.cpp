@@ -122,7 +122,8 @@ std::string line_table() {
 std::string record_tables() {
   std::string text = "## Lines of metrics.jsonl\n";
   text += line_table<ViewLine>() + line_table<StepLine>() + line_table<EpochLine>() + line_table<RollbackLine>() +
-          line_table<RoundLine>() + line_table<GapLine>() + line_table<WorkersLine>() + line_table<EndLine>();
+          line_table<RoundLine>() + line_table<GapLine>() + line_table<AuditLine>() + line_table<WorkersLine>() +
+          line_table<EndLine>();
   text += "## Parts of lines\n";
   text += table<ViewMember>(ViewMember::kName) + table<WorkerAccount>(WorkerAccount::kName) +
           table<PhaseTime>(PhaseTime::kName) + table<StepTime>(StepTime::kName) +
@@ -250,7 +251,8 @@ std::string record_typescript() {
       "readPhaseTime(object(json[phase]))]));\n"
       "};\n\n";
   text += typescript<WorkerAccount>(WorkerAccount::kName, "");
-  text += line_types<ViewLine, StepLine, EpochLine, RollbackLine, RoundLine, GapLine, WorkersLine, EndLine>();
+  text +=
+      line_types<ViewLine, StepLine, EpochLine, RollbackLine, RoundLine, GapLine, AuditLine, WorkersLine, EndLine>();
   text +=
       "/** A line of metrics.jsonl; null for what is none, or of a kind that is not known. Throws for the record of a "
       "newer linac. */\n"
@@ -318,6 +320,7 @@ TEST(RecordPages, MembersAreNamedOnce) {
   expect_distinct<RollbackLine>();
   expect_distinct<RoundLine>();
   expect_distinct<GapLine>();
+  expect_distinct<AuditLine>();
   expect_distinct<WorkersLine>();
   expect_distinct<EndLine>();
   expect_distinct<RunSummary>();

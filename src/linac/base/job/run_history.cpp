@@ -82,6 +82,8 @@ class Reader {
       add(*round);
     } else if (const auto* gap = std::get_if<GapLine>(&line)) {
       last_ = std::max(last_, gap->last);
+    } else if (const auto* audit = std::get_if<AuditLine>(&line)) {
+      record_.audits.push_back(*audit);
     }
     if (const auto* one = std::get_if<WorkersLine>(&line)) record_.energies.add(one->workers);
     if (const auto* end = std::get_if<EndLine>(&line)) record_.energies.add(end->workers);

@@ -88,6 +88,7 @@ struct RunRecord {
   std::string unit = "events";                            // or "showers"
   int64_t events_per_step = 0;                            // 0: not known
   int64_t steps = 0, steps_twice = 0, steps_missing = 0;  // lines of steps
+  std::vector<AuditLine> audits;                          // that found somebody
   std::vector<GapLine> gaps;                              // those that are missing
   int64_t epochs = 0, rollbacks = 0;
   RunRounds rounds;

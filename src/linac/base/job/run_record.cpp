@@ -329,6 +329,7 @@ bool stands_before(const RunLine& line, int64_t global_step, int64_t epoch) {
   struct Stands {
     int64_t global_step, epoch;
     bool operator()(const ViewLine&) const { return true; }
+    bool operator()(const AuditLine&) const { return true; }
     bool operator()(const WorkersLine&) const { return true; }
     bool operator()(const EndLine&) const { return true; }
     bool operator()(const StepLine& one) const { return one.global_step <= global_step; }

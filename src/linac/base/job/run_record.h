@@ -156,6 +156,29 @@ struct ViewMember {
   }
 };
 
+/// Workers of which an audit (train.audit) has found that they compute wrongly.
+struct AuditLine {
+  static constexpr const char* kKind = "audit";
+  double time = 0;
+  int64_t global_step = -1, clean_step = -1;
+  std::vector<ViewMember> wrong, suspects;
+  std::string what;
+
+  template <class V>
+  static void fields(V&& v) {
+    v({"time", "s since 1970", "when it was found", Need::kNeeded}, &AuditLine::time);
+    v({"global_step", "", "steps that were done by then; the one behind them was audited", Need::kNeeded},
+      &AuditLine::global_step);
+    v({"clean_step", "",
+       "steps that were done when an audit last found all workers right; -1: no audit since the start"},
+      &AuditLine::clean_step);
+    v({"wrong", "", "workers that compute wrongly: the run went on without them"}, &AuditLine::wrong);
+    v({"suspects", "", "workers of which at least one computes wrongly, and nobody can tell which: the run ended"},
+      &AuditLine::suspects);
+    v({"what", "", "which replica, and where its results begin to differ"}, &AuditLine::what);
+  }
+};
+
 /// The workers from now on: the first line of each start of a run, and one after each change of the workers.
 struct ViewLine {
   static constexpr const char* kKind = "view";
@@ -267,8 +290,8 @@ struct OtherLine {
   }
 };
 
-using RunLine =
-    std::variant<OtherLine, StepLine, EpochLine, RollbackLine, RoundLine, GapLine, ViewLine, WorkersLine, EndLine>;
+using RunLine = std::variant<OtherLine, StepLine, EpochLine, RollbackLine, RoundLine, GapLine, AuditLine, ViewLine,
+                             WorkersLine, EndLine>;
 
 /// The line's text, without its end.
 std::string to_text(const RunLine& line);

@@ -76,6 +76,8 @@ class Group {
     LINAC_CHECK(channel_ == 0);
     return true;
   }
+  /// This member computes wrongly, as all others say at the same moment: the next view is without it. It is told `why`.
+  virtual void shut_out(int /*rank*/, const Error& /*why*/) {}
   /// Whether the group wants its next view after this step: newcomers wait, or replicas are to move. At most one rank
   /// knows.
   virtual bool wants_next_view() const { return false; }

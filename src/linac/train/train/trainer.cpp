@@ -11,9 +11,11 @@
 #include "linac/base/base/log.h"
 #include "linac/base/base/signals.h"
 #include "linac/base/base/trace.h"
+#include "linac/base/job/audit_words.h"
 #include "linac/base/job/run_energy.h"
 #include "linac/train/comm/group.h"
 #include "linac/train/train/agreement.h"
+#include "linac/train/train/audit/finding.h"
 #include "linac/train/train/collapse.h"
 #include "linac/train/train/input/input.h"
 #include "linac/train/train/loops/loop.h"
@@ -154,6 +156,7 @@ class Trainer {
     loop_.steps->release(state_);  // where others were lost meanwhile, some alone have gathered it for a checkpoint
     const double without_view_s = std::chrono::duration<double>(Clock::now() - left_at_).count();
     record_->view(state_, std::exchange(left_because_, ""), without_view_s);
+    for (const job::AuditLine& line : std::exchange(found_, {})) record_->audited(line);
   }
 
   void check_agreement(bool founding) {
@@ -247,6 +250,7 @@ class Trainer {
         budget_->ends_with(state_.global_step + steps, group_.size()))
       wish_ = StepWish::kEnough;
     const StepResult result = loop_.steps->step(state_, rate_here(), wish_, [&] { arrive(behind); });
+    if (result.health == Health::kWrong) part_from_wrong(*result.finding);
     if (result.health != Health::kGood) {
       collapse(result);
       return false;
@@ -273,6 +277,25 @@ class Trainer {
     give_account(clock_[TimePhase::kCompute].wall - begun);
     done_at_once_ = steps;
     return true;
+  }
+
+  // Who computes wrongly leaves, the others do the step again without it. Where nobody can tell who that is, or nobody
+  // else is left, all end.
+  [[noreturn]] void part_from_wrong(const AuditFinding& finding) {
+    found_.push_back(line_of(finding, group_.view(), job_.train.replicas, state_.global_step));
+    const Error error = wrong_error(found_.back());
+    const bool is_end = !finding.suspects.empty() || std::cmp_equal(finding.wrong.size(), group_.size());
+    if (is_end) {
+      for (const job::AuditLine& line : std::exchange(found_, {})) record_->audited(line);
+      throw error;
+    }
+    if (std::ranges::find(finding.wrong, group_.rank()) != finding.wrong.end()) {
+      record_->wait();  // whoever takes the record over finds it whole
+      leaves_ = true;
+      throw error;
+    }
+    for (const int rank : finding.wrong) group_.shut_out(rank, error);
+    throw left(job::in_words(found_.back()));
   }
 
   void take_wishes(const StepResult& result) {
@@ -453,7 +476,8 @@ class Trainer {
   std::vector<StepRecord> last_steps_;  // of the last step, or of the last round
   Clock::time_point left_at_ = Clock::now();
   ToldAccount told_;
-  std::string left_because_;  // the last view
+  std::string left_because_;           // the last view
+  std::vector<job::AuditLine> found_;  // by audits, and not yet in the record
   RunTrace trace_;
   StepWish wish_ = StepWish::kNone;  // in the last step
   int64_t done_at_once_ = 1;         // steps, likewise
@@ -480,8 +504,8 @@ void run_training(const job::Job& job, comm::Group& group, const TrainingOptions
       log::warn(another.what());  // the first one counts
     }
     // What any other worker would meet as well ends the run; a machine or a program that fails ends a worker.
-    const bool own =
-        error.code() == ErrorCode::kEnvironment || error.code() == ErrorCode::kInternal || trainer.leaves();
+    const bool own = error.code() == ErrorCode::kEnvironment || error.code() == ErrorCode::kInternal ||
+                     error.code() == ErrorCode::kWrong || trainer.leaves();
     group.fail_with(error, own || !trainer.took_part() ? comm::Reach::kThisWorker : comm::Reach::kRun);
   };
   try {

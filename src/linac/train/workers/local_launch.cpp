@@ -172,7 +172,7 @@ class Supervisor {
       return true;
     // kPeerLost: it was left behind and has not found back. Where the run itself cannot go on, the others end so too.
     constexpr std::array kOwnFailures{ErrorCode::kInternal, ErrorCode::kEnvironment, ErrorCode::kHang,
-                                      ErrorCode::kPeerLost};
+                                      ErrorCode::kPeerLost, ErrorCode::kWrong};
     const bool left = launch_.may_leave && end.exit_code == static_cast<int>(ErrorCode::kPreempted);
     const bool own = end.signal != 0 || left ||
                      std::any_of(kOwnFailures.begin(), kOwnFailures.end(),
@@ -189,9 +189,11 @@ class Supervisor {
 
   void go_on_without(WorkerEnd& end) {
     end.forgiven = true;
-    const bool again = restarts_ < launch_.restarts && !complete() && phase_ == Phase::kRunning &&
-                       end.exit_code != static_cast<int>(ErrorCode::kPeerLost) &&
-                       end.exit_code != static_cast<int>(ErrorCode::kPreempted);
+    // One that computes wrongly would do so in another process of this host, too.
+    constexpr std::array kNotAgain{ErrorCode::kPeerLost, ErrorCode::kPreempted, ErrorCode::kWrong};
+    const bool again =
+        restarts_ < launch_.restarts && !complete() && phase_ == Phase::kRunning &&
+        std::ranges::none_of(kNotAgain, [&](ErrorCode code) { return end.exit_code == static_cast<int>(code); });
     write_all(STDERR_FILENO, fmt::format("linac: worker {} {}; the others go on{}\n", end.rank, describe(end),
                                          again ? ", and another one is started" : ""));
     if (again) start_newcomer(workers_[static_cast<size_t>(end.rank)].local_rank);

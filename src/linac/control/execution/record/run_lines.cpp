@@ -107,6 +107,11 @@ struct LinePoints {
 
   void operator()(const job::RoundLine& line) const { gatherer.add(job::metric::kDrift, line.global_step, line.drift); }
 
+  void operator()(const job::AuditLine& line) const {
+    if (!reach(line.time, line.global_step)) return;
+    gatherer.add(job::metric::kShutOut, line.global_step, static_cast<double>(line.wrong.size()));
+  }
+
   void operator()(const job::GapLine& line) const {
     std::vector<LostSteps>& lost = cursor.lost;
     if (line.first < 0 || line.last < line.first) return;

@@ -157,14 +157,35 @@ Position BatchStream<Set>::position_of(uint64_t ticket) const {
 
 // In the epoch's order, of the first event of a replica's batch.
 template <class Set>
-int64_t BatchStream<Set>::place_of(Position position, size_t replica) const {
-  return (static_cast<int64_t>(position.step) * options_.replicas + options_.owned[replica]) * options_.batch;
+int64_t BatchStream<Set>::place_of(Position position, int replica) const {
+  return (static_cast<int64_t>(position.step) * options_.replicas + replica) * options_.batch;
+}
+
+template <class Set>
+void BatchStream<Set>::read_batch(const Order& order, int64_t begin, typename Set::Batch& batch) {
+  if constexpr (kHasWindows<Set>) {
+    set_->read(order->slice(begin, options_.batch), batch);
+  } else {
+    const std::span<const int64_t> events = *order;
+    set_->read(events.subspan(static_cast<size_t>(begin), static_cast<size_t>(options_.batch)), batch);
+  }
+}
+
+template <class Set>
+typename Set::Batch BatchStream<Set>::read(Position position, int replica) {
+  LINAC_CHECK(replica >= 0 && replica < options_.replicas);
+  const Order order = order_of(position.epoch);
+  const int64_t begin = place_of(position, replica);
+  if constexpr (kHasWindows<Set>) order->window_of(begin + options_.batch - 1);
+  typename Set::Batch batch;
+  read_batch(order, begin, batch);
+  return batch;
 }
 
 template <class Set>
 EventOfFile BatchStream<Set>::event_of(Position position, size_t replica, int64_t i) {
   const Order order = order_of(position.epoch);
-  const int64_t place = place_of(position, replica) + i;
+  const int64_t place = place_of(position, options_.owned[replica]) + i;
   if constexpr (kHasWindows<Set>) {
     order->window_of(place);
     return order->slice(place, 1).front();
@@ -186,15 +207,8 @@ typename BatchStream<Set>::Step BatchStream<Set>::read_step(Position position) {
     for (int64_t window = step.window.window; window <= last; ++window)
       for (const uint32_t file : order->files(window)) step.files.push_back(file);
   }
-  for (size_t i = 0; i < options_.owned.size(); ++i) {
-    const int64_t begin = place_of(position, i);
-    if constexpr (kHasWindows<Set>) {
-      set_->read(order->slice(begin, options_.batch), step.replicas[i]);
-    } else {
-      const std::span<const int64_t> events = *order;
-      set_->read(events.subspan(static_cast<size_t>(begin), static_cast<size_t>(options_.batch)), step.replicas[i]);
-    }
-  }
+  for (size_t i = 0; i < options_.owned.size(); ++i)
+    read_batch(order, place_of(position, options_.owned[i]), step.replicas[i]);
   return step;
 }
 

@@ -72,6 +72,9 @@ class BatchStream {
   /// Replica r of step s reads order[(s*replicas + r)*batch ... + batch) of its epoch's order. Never ends: after an
   /// epoch comes the next. What a reading thread threw for this step is thrown here, now and on every later call.
   Step next();
+  /// Of any replica, read at once; what next() gives is not touched. Thread-safe, also beside next(). Throws what
+  /// reading does.
+  typename Set::Batch read(Position position, int replica);
   int64_t steps_per_epoch() const { return options_.steps_per_epoch; }
   /// Which event stands at place `i` of the batch of Options::owned[replica] in a step that next() has given; without
   /// windows by its number in the set, as one of file 0.
@@ -89,7 +92,8 @@ class BatchStream {
   void work();
   void deepen();
   Position position_of(uint64_t ticket) const;
-  int64_t place_of(Position position, size_t replica) const;
+  int64_t place_of(Position position, int replica) const;
+  void read_batch(const Order& order, int64_t begin, typename Set::Batch& batch);
   Step read_step(Position position);
   Order order_of(uint32_t epoch);
   Order drawn_order(uint32_t epoch) const;

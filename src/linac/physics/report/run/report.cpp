@@ -9,6 +9,7 @@
 
 #include "linac/base/base/error.h"
 #include "linac/base/base/median.h"
+#include "linac/base/job/audit_words.h"
 #include "linac/base/job/step_gaps.h"
 #include "linac/physics/report/run/words.h"
 #include "linac/physics/report/run/workers.h"
@@ -131,6 +132,9 @@ void add_remarks(RunReport& report) {
     if (worker.slow())
       say(fmt::format("Worker {} was slow: {:.2f} times the median pace.", worker_name(report, worker.key),
                       worker.slowness));
+  for (const job::AuditLine& audit : record.audits)
+    say(fmt::format("Audit after step {}: {}; {}.", audit.global_step, job::in_words(audit),
+                    job::clean_in_words(audit)));
   if (record.steps_twice > 0)
     say(fmt::format("The record is wrong: {} in it twice.",
                     record.steps_twice == 1 ? "a step is" : fmt::format("{} steps are", record.steps_twice)));

@@ -102,6 +102,9 @@ class Membership {
   }
   /// No connection for data could be made to this member of the view. Where that goes on, one of the two is excluded.
   void complain_of(uint64_t key);
+  /// This member is to be in no view any more: it computes wrongly, as all others say at the same moment. It is told
+  /// `why`. Of the others a view is on its way then.
+  void shut_out(uint64_t key, const Failure& why, int64_t now);
   /// Ends the run for all with this error, or this process's part in it. Reaches whoever hears it.
   void abort(const Failure& failure);
   void depart(const Failure& why);
@@ -208,6 +211,7 @@ class Membership {
   std::optional<size_t> most_cut_off() const;
   void expel_the_cut_off(int64_t now);
   void expel(const Member& member, const std::string& why, int64_t now);
+  void expel(const Member& member, const std::string& why, const Failure& told, int64_t now);
   void expel_the_deaf(int64_t now);
   void install_if_accepted(int64_t now);
   void install_for_all(const View& view, int64_t now);

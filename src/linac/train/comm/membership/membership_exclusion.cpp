@@ -66,15 +66,26 @@ void Membership::expel_the_deaf(int64_t now) {
   }
 }
 
-// It counts as one that is silent: whether it ends, nobody knows for certain.
+void Membership::shut_out(uint64_t key, const Failure& why, int64_t now) {
+  const int rank = installed_.rank_of(key);
+  if ((phase_ != Phase::kRunning && phase_ != Phase::kRegrouping) || rank < 0) return;
+  expel(Member(installed_.members[static_cast<size_t>(rank)]), "it computes wrongly, and was shut out", why, now);
+}
+
 void Membership::expel(const Member& member, const std::string& why, int64_t now) {
-  const Failure failure{static_cast<int>(ErrorCode::kPeerLost),
-                        fmt::format("[comm] excluded from the run: {}; check the network between {} and the others "
-                                    "(routes, firewalls), then join again",
-                                    why, member.host)};
-  if (member.key == self_.key) return depart(failure);
-  send(member.address, with_failure(Message::Type::kExcluded, failure));
-  expelled_[member.address] = failure;
+  expel(member, why,
+        {static_cast<int>(ErrorCode::kPeerLost),
+         fmt::format("[comm] excluded from the run: {}; check the network between {} and the others "
+                     "(routes, firewalls), then join again",
+                     why, member.host)},
+        now);
+}
+
+// It counts as one that is silent: whether it ends, nobody knows for certain.
+void Membership::expel(const Member& member, const std::string& why, const Failure& told, int64_t now) {
+  if (member.key == self_.key) return depart(told);
+  send(member.address, with_failure(Message::Type::kExcluded, told));
+  expelled_[member.address] = told;
   if (newcomers_.erase(member.key) > 0) proposed_.reset();
   lose(member, Standing::kSilent, why, now);
   peer(member.key).expelled = true;

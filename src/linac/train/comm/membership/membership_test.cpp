@@ -150,6 +150,40 @@ TEST(Membership, WhoComesNextAfterASilentOneGetsTimeToAnswer) {
   EXPECT_GE(second_lost_at, first_lost_at + kSettings.silence_ms / 8);
 }
 
+// It may not see that it errs, and goes on reporting itself; or it was the one to propose.
+TEST(Membership, WhoComputesWronglyIsInNoFurtherView) {
+  const Failure why{static_cast<int>(ErrorCode::kWrong), "[audit] rank 1 computes wrongly"};
+  for (const bool others_know_first : {false, true}) {
+    Membership membership = coordinator(1, 4);
+    if (others_know_first) membership.on_message(from(2, Type::kReport, 1), 1);
+    membership.shut_out(member(1).key, why, 2);
+    EXPECT_EQ(membership.phase(), Membership::Phase::kRegrouping);
+    const auto told = sent(membership, Type::kExcluded);
+    ASSERT_EQ(told.size(), 1u);
+    EXPECT_EQ(told[0].to, member(1).address);
+    EXPECT_EQ(told[0].message.failure, why);
+    for (int i = 1; i < 4; ++i) membership.on_message(from(i, Type::kReport, 1), 3);
+    membership.on_tick(4);
+    auto all = membership.take_outgoing();
+    EXPECT_TRUE(std::ranges::any_of(all, [&](const auto& one) {
+      return one.message.type == Type::kExcluded && one.to == member(1).address && one.message.failure == why;
+    })) << "told again";
+    std::erase_if(all, [](const auto& one) { return one.message.type != Type::kPropose; });
+    ASSERT_EQ(all.size(), 2u);
+    for (const auto& one : all) EXPECT_EQ(one.message.view->rank_of(member(1).key), -1);
+  }
+  Membership next(member(1), kSettings, [] { return uint64_t{99}; });
+  next.found(view_of(1, 3), 0);
+  next.shut_out(member(0).key, why, 1);
+  EXPECT_TRUE(next.leads()) << "who was to propose is shut out";
+  Membership itself = coordinator(1, 3);
+  itself.shut_out(member(0).key, why, 1);
+  EXPECT_EQ(itself.ending(), why);
+  Membership unknown = coordinator(1, 3);
+  unknown.shut_out(12345, why, 1);
+  EXPECT_TRUE(unknown.running());
+}
+
 TEST(Membership, ProposesWhatChangesToWhoHasTheView) {
   Membership membership = coordinator(1, 4);
   membership.on_message(request_of(9), 1);

@@ -341,6 +341,14 @@ void MembershipNode::complain_of(const Member& member) {
   if (membership_.view().number == given_view_) membership_.complain_of(member.key);
 }
 
+void MembershipNode::shut_out(const Member& member, const Error& why) {
+  {
+    const std::lock_guard lock(mutex_);
+    membership_.shut_out(member.key, {static_cast<int>(why.code()), why.what()}, clock_ms_);
+  }
+  wake();
+}
+
 bool MembershipNode::commit(const Moment& moment) {
   const std::lock_guard lock(mutex_);
   return membership_.view().number == given_view_ && membership_.commit(moment);

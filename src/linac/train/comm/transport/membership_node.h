@@ -76,6 +76,8 @@ class MembershipNode {
   void leave_view(const std::string& why);
   /// No connection for data could be made to this member of the view given last.
   void complain_of(const Member& member);
+  /// See Group.
+  void shut_out(const Member& member, const Error& why);
   bool commit(const Moment& moment);
   bool wants_next_view();
   /// See Group. Returns when the others have been told, or cannot be.

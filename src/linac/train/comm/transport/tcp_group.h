@@ -22,6 +22,9 @@ class TcpGroup : public TcpChannel {
   size_t all_descriptors() const { return node().descriptors() + descriptors(); }
   bool may_change() const override { return true; }
   bool commit(const Moment& moment) override { return node().commit(moment); }
+  void shut_out(int rank, const Error& why) override {
+    node().shut_out(view().members.at(static_cast<size_t>(rank)), why);
+  }
   bool wants_next_view() const override { return node().wants_next_view(); }
   bool leaving() const override { return node().leaving(); }
   void mark_file(const char* what) override { node().mark_file(what); }

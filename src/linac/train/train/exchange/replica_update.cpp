@@ -4,8 +4,10 @@
 
 #include <algorithm>
 
+#include "linac/base/base/error.h"
 #include "linac/base/base/log.h"
 #include "linac/base/base/trace.h"
+#include "linac/train/train/audit/draw.h"
 #include "linac/train/train/exchange/apply.h"
 
 namespace linac::train {
@@ -33,7 +35,13 @@ ReplicaUpdate::ReplicaUpdate(const job::Job& job, comm::Group& group, const Comp
       compute_(job, computing.replicas_at_a_time, devices_ ? &*devices_ : nullptr),
       exchange_((exchange != nullptr ? exchange : exchange_named(job.train.sync.mode))(
           {job, group, devices_ ? &*devices_ : nullptr, computing.islands.get()})),
-      clock_(clock) {}
+      fault_(job.train.audit.fault),
+      clock_(clock) {
+  if (devices_ && job.train.audit.rate > 0)
+    throw user_error(
+        "[train] train.audit compares what the host's memory holds of a replica, and a worker with several devices "
+        "leaves it there: set train.audit.rate = 0, or distribution.devices_per_worker = 1");
+}
 
 void ReplicaUpdate::take_place(const TrainState& state) {
   exchange_->take_place();
@@ -74,13 +82,24 @@ ReplicaUpdate::Messages& ReplicaUpdate::messages_of(size_t network, const graph:
 
 bool ReplicaUpdate::run(const std::string& prefix, const std::vector<std::string>& losses, TrainState& state,
                         size_t number, double learning_rate, const ReplicaFunction& compute, StepWish wish,
-                        StepResult& result, const SideWork& side, const std::function<void()>& before_change) {
+                        StepResult& result, const SideWork& side, const std::function<void()>& before_change,
+                        const AnyReplica& again) {
+  fault_.strike(group_.view(), group_.rank(), state, number);
   Network& network = state.networks[number];
   const trace::Span span("update", -1,
                          prefix.empty() ? network.name : std::string_view(prefix).substr(0, prefix.size() - 1));
   auto& [messages, total] = messages_of(number, network.parameters, losses.size());
   const std::vector<Bucket> buckets = exchange_->cut(network.parameters, total);
-  ReplicaProgress progress(network.parameters.trainable_layout, buckets, messages.size(), side.tasks);
+  const auto auditors = auditors_of(job_.train.audit.rate, key(state, 0), group_.view(), job_.train.replicas);
+  const bool spoiled = fault_.spoils(group_.view(), group_.rank(), state);
+  const AnyReplica any = [&](int replica) {
+    models::Contribution made = again(replica);
+    if (spoiled) fault_.spoil(network.parameters.trainable_layout, made, key(state, replica));
+    return made;
+  };
+  AuditedUpdate audited(group_, network.parameters, owned(), auditors, any);
+  const SideWork beside = audited.beside(side);
+  ReplicaProgress progress(network.parameters.trainable_layout, buckets, messages.size(), beside.tasks);
   const Wishes wishes{.stop = wish == StepWish::kStop,
                       .leave = wish == StepWish::kLeave,
                       .save = wish == StepWish::kSave,
@@ -89,26 +108,38 @@ bool ReplicaUpdate::run(const std::string& prefix, const std::vector<std::string
   Moments at;
   at.begin = PhaseClock::now();
   if (devices_) devices_->begin(state, number);
-  const ReplicaFunction traced = [&](size_t index, const graph::GradientReady& ready) {
+  const ReplicaFunction watched = audited.watched([&](size_t index, const graph::GradientReady& ready) {
     const trace::Span of_replica("replica", owned()[index]);
-    return compute(index, ready);
-  };
-  compute_.begin(traced, side, wishes, messages, progress);
-  bool applied = false;
+    if (!spoiled) return compute(index, ready);
+    models::Contribution made = compute(index, {});
+    fault_.spoil(network.parameters.trainable_layout, made, key(state, owned()[index]));
+    return made;
+  });
+  compute_.begin(watched, beside, wishes, messages, progress);
+  bool applied = false, disputed = false;
   std::vector<comm::Group::Wait> waits;
   const WaitsNoted noted(group_, waits);
   try {
     exchange_->sum(buckets, messages, progress, total);
+    disputed = !progress.has_failed() && audited.is_disputed();
     at.summed = PhaseClock::now();
-    applied = !progress.has_failed() &&
+    applied = !progress.has_failed() && !disputed &&
               apply_update(total, prefix, losses, job_.train.replicas, learning_rate, network, result, before_change);
     if (applied) state.exchange = exchange_->state();
     at.updated = PhaseClock::now();
   } catch (...) {
+    audited.give_up();
     compute_.break_off(progress);
     throw;
   }
   compute_.end();
+  if (disputed) {
+    result.health = Health::kWrong;
+    result.finding = audited.decide(compute_);
+    result.finding->clean_step = clean_step_;
+  } else if (auditors) {
+    clean_step_ = state.global_step;
+  }
   at.computed = *progress.computed();
   account(at);
   account_step(at, waits, state, number, side);

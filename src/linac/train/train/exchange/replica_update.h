@@ -20,6 +20,8 @@
 #include "linac/base/base/rng.h"
 #include "linac/base/job/job.h"
 #include "linac/train/comm/group.h"
+#include "linac/train/train/audit/audited_update.h"
+#include "linac/train/train/audit/fault.h"
 #include "linac/train/train/exchange/compute.h"
 #include "linac/train/train/exchange/exchange.h"
 #include "linac/train/train/exchange/message.h"
@@ -42,9 +44,10 @@ class ReplicaUpdate {
   /// Collective. Of state.networks[network], and state.exchange with it. `losses`: the names of Contribution::losses;
   /// with `prefix` they are the names in `result`. False (and why, in `result`) if the network was left as it was.
   /// `before_change` is called when nothing but the change itself is left; what it throws leaves the network as it was.
+  /// `again` gives of any replica what `compute` does: with train.audit some updates are audited by it.
   bool run(const std::string& prefix, const std::vector<std::string>& losses, TrainState& state, size_t network,
            double learning_rate, const ReplicaFunction& compute, StepWish wish, StepResult& result,
-           const SideWork& side = {}, const std::function<void()>& before_change = {});
+           const SideWork& side = {}, const std::function<void()>& before_change = {}, const AnyReplica& again = {});
 
   /// Of such an update of state.networks[network] with as many losses.
   UpdateOutline outline(const std::string& phase, const TrainState& state, size_t network, size_t losses,
@@ -85,6 +88,8 @@ class ReplicaUpdate {
   ReplicaCompute compute_;
   const std::unique_ptr<Exchange> exchange_;
   std::map<size_t, Messages> messages_;  // by network
+  Fault fault_;
+  int64_t clean_step_ = -1;  // see AuditFinding
   PhaseClock& clock_;
 };
 

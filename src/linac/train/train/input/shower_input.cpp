@@ -143,4 +143,9 @@ ShowerInput::Step ShowerInput::next() {
   return {std::move(step.replicas), InputPlace{seed_, step.position.epoch, step.window, seen_}};
 }
 
+data::SampleBatch ShowerInput::batch_of(const TrainState& state, int replica) {
+  const data::Position here = stream_position(state);
+  return windowed_ ? windowed_stream_->read(here, replica) : stream_->read(here, replica);
+}
+
 }  // namespace linac::train

@@ -47,6 +47,8 @@ class ShowerInput {
   };
   /// After seek().
   Step next();
+  /// Of any replica in the step at which the state stands, read at once. Thread-safe, after seek().
+  data::SampleBatch batch_of(const TrainState& state, int replica);
   /// BatchStream::depth(), after seek().
   int batches_ahead() const { return windowed_stream_ ? windowed_stream_->depth() : stream_->depth(); }
 

@@ -245,6 +245,11 @@ std::vector<data::TableBatch> TableInput::next() {
   return std::move(step.replicas);
 }
 
+data::TableBatch TableInput::batch_of(const TrainState& state, int replica) {
+  const data::Position here = stream_position(state);
+  return windowed_stream_ ? windowed_stream_->read(here, replica) : stream_->read(here, replica);
+}
+
 std::string TableInput::describe_event(size_t replica, int64_t i) {
   if (windowed_stream_) {
     const data::EventOfFile event = windowed_stream_->event_of(position_, replica, i);

@@ -55,6 +55,8 @@ class TableInput {
   void seek(const TrainState& state, const std::vector<int>& owned);
   /// The next step's batch of each owned replica. After seek().
   std::vector<data::TableBatch> next();
+  /// Of any replica in the step at which the state stands, read at once. Thread-safe, after seek().
+  data::TableBatch batch_of(const TrainState& state, int replica);
   /// "a.parquet: event 17": at place `i` of the last next()'s batch of owned replica `replica`.
   std::string describe_event(size_t replica, int64_t i);
   /// BatchStream::depth(), after seek().

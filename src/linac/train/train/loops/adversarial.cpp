@@ -100,11 +100,10 @@ AdversarialLoop::Ahead AdversarialLoop::read_ahead(const TrainState& state, int 
   return ahead;
 }
 
-Contribution AdversarialLoop::on_real(const TrainState& state, const Ahead& step, size_t i,
+Contribution AdversarialLoop::on_real(const TrainState& state, const Batch& batch, const RngKey& key,
                                       const graph::GradientReady& ready) const {
-  const Batch batch = as_batch(step.batches[i]);
   return model_.discriminator_step(state.networks[kDiscriminator].parameters, batch, batch.image,
-                                   Phase::kRealDiscriminator, options(step.keys[i], ready));
+                                   Phase::kRealDiscriminator, options(key, ready));
 }
 
 StepResult AdversarialLoop::step(TrainState& state, double learning_rate, StepWish wish, const Arrive&) {
@@ -114,25 +113,41 @@ StepResult AdversarialLoop::step(TrainState& state, double learning_rate, StepWi
   Network &generator = state.networks[kGenerator], &discriminator = state.networks[kDiscriminator];
   static const std::vector<std::string> common(kLossNames.begin(), kLossNames.end());
   const auto own = models::threedgan::generator_losses(model_.architecture().loss_weights);
-  const auto update = [&](const char* prefix, size_t network, const ReplicaFunction& compute, const SideWork& side) {
+  // `of` computes a replica by its batch and key; `compute` those of this worker.
+  using OfBatch = std::function<Contribution(const Batch& batch, const RngKey& key)>;
+  const auto update = [&](const char* prefix, size_t network, const ReplicaFunction& compute, const SideWork& side,
+                          const OfBatch& of) {
     const auto& parts = network == kGenerator ? own : common;
-    return update_.run(prefix, parts, state, network, learning_rate, compute, wish, result, side);
+    return update_.run(prefix, parts, state, network, learning_rate, compute, wish, result, side, {}, [&](int replica) {
+      const data::SampleBatch samples = input_.batch_of(state, replica);
+      return of(as_batch(samples), update_.key(state, replica));
+    });
   };
 
-  const auto real = [&](size_t i, const graph::GradientReady& ready) {
-    return now.real[i] ? *now.real[i] : on_real(state, now, i, ready);
+  const auto real = [&](const Batch& batch, const RngKey& key) { return on_real(state, batch, key, {}); };
+  const auto own_real = [&](size_t i, const graph::GradientReady& ready) {
+    return now.real[i] ? *now.real[i] : on_real(state, as_batch(now.batches[i]), now.keys[i], ready);
   };
   // The images that the discriminator calls fake are the generator's before any update of the step.
   std::vector<std::vector<float>> fakes(now.batches.size());
-  const auto make_fakes = [&](size_t i) {
-    fakes[i] = model_.sampler().run(generator.parameters, model_.fake_latents(as_batch(now.batches[i]), now.keys[i]));
+  const auto fakes_of = [&](const Batch& batch, const RngKey& key) {
+    return model_.sampler().run(generator.parameters, model_.fake_latents(batch, key));
   };
-  const auto on_fakes = [&](size_t i, const graph::GradientReady& ready) {
-    return model_.discriminator_step(discriminator.parameters, as_batch(now.batches[i]), fakes[i],
-                                     Phase::kFakeDiscriminator, options(now.keys[i], ready));
+  const auto make_fakes = [&](size_t i) { fakes[i] = fakes_of(as_batch(now.batches[i]), now.keys[i]); };
+  const auto on_fakes = [&](const Batch& batch, const std::vector<float>& made, const RngKey& key,
+                            const graph::GradientReady& ready) {
+    return model_.discriminator_step(discriminator.parameters, batch, made, Phase::kFakeDiscriminator,
+                                     options(key, ready));
   };
-  if (!update("d_real/", kDiscriminator, real, {.tasks = fakes.size(), .run = make_fakes, .network = kGenerator}) ||
-      !update("d_fake/", kDiscriminator, on_fakes, {})) {
+  const auto fake = [&](const Batch& batch, const RngKey& key) {
+    return on_fakes(batch, fakes_of(batch, key), key, {});
+  };
+  const auto own_fake = [&](size_t i, const graph::GradientReady& ready) {
+    return on_fakes(as_batch(now.batches[i]), fakes[i], now.keys[i], ready);
+  };
+  if (!update("d_real/", kDiscriminator, own_real, {.tasks = fakes.size(), .run = make_fakes, .network = kGenerator},
+              real) ||
+      !update("d_fake/", kDiscriminator, own_fake, {}, fake)) {
     return result;
   }
   if (state.step < alone(state.epoch)) return result;
@@ -142,22 +157,27 @@ StepResult AdversarialLoop::step(TrainState& state, double learning_rate, StepWi
   if (state.step + 1 < steps_per_epoch(job_, train_events())) next = read_ahead(state, 1);
   const size_t all = next ? next->batches.size() : 0, half = all / 2;
   const auto look_ahead = [&](size_t first, size_t count) {
-    return SideWork{
-        .tasks = count,
-        .run = [&, first](size_t task) { next->real[first + task] = on_real(state, *next, first + task, {}); },
-        .network = kDiscriminator};
+    return SideWork{.tasks = count,
+                    .run =
+                        [&, first](size_t task) {
+                          const size_t i = first + task;
+                          next->real[i] = on_real(state, as_batch(next->batches[i]), next->keys[i], {});
+                        },
+                    .network = kDiscriminator};
   };
-  const auto generator_update = [&](Phase phase) {
-    return [&, phase](size_t i, const graph::GradientReady& ready) {
-      return model_.generator_step(generator.parameters, discriminator.parameters, as_batch(now.batches[i]), phase,
-                                   options(now.keys[i], ready));
+  const auto generator_update = [&](Phase phase, const SideWork& side) {
+    const auto made = [&, phase](const Batch& batch, const RngKey& key, const graph::GradientReady& ready) {
+      return model_.generator_step(generator.parameters, discriminator.parameters, batch, phase, options(key, ready));
     };
+    const auto own_made = [&](size_t i, const graph::GradientReady& ready) {
+      return made(as_batch(now.batches[i]), now.keys[i], ready);
+    };
+    return update(kGeneratorPrefix, kGenerator, own_made, side,
+                  [&](const Batch& batch, const RngKey& key) { return made(batch, key, {}); });
   };
-  if (!update(kGeneratorPrefix, kGenerator, generator_update(Phase::kFirstGenerator), look_ahead(0, half)))
-    return result;
+  if (!generator_update(Phase::kFirstGenerator, look_ahead(0, half))) return result;
   const Measures first = result.losses;
-  if (!update(kGeneratorPrefix, kGenerator, generator_update(Phase::kSecondGenerator), look_ahead(half, all - half)))
-    return result;
+  if (!generator_update(Phase::kSecondGenerator, look_ahead(half, all - half))) return result;
   for (const std::string& part : own) {
     double& loss = result.losses[kGeneratorPrefix + part];
     loss = 0.5 * (loss + first.at(kGeneratorPrefix + part));

@@ -68,7 +68,7 @@ class AdversarialLoop : public LoopSteps, public LoopData, public LoopWords {
   /// Steps of this epoch and all before it in which the discriminator learns alone.
   int64_t alone(int64_t epoch) const;
   Ahead read_ahead(const TrainState& state, int steps);
-  models::Contribution on_real(const TrainState& state, const Ahead& step, size_t i,
+  models::Contribution on_real(const TrainState& state, const models::threedgan::Batch& batch, const RngKey& key,
                                const graph::GradientReady& ready) const;
   models::threedgan::ThreeDGan::StepOptions options(const RngKey& key, graph::GradientReady ready) const;
 

@@ -174,14 +174,16 @@ StepResult ChainLoop::step(TrainState& state, double learning_rate, StepWish wis
   const cell_chain::Tables tables = this->tables(state);
   const double weight = 1.0 / static_cast<double>(job_.train.batch * job_.train.replicas);
   static const std::vector<std::string> losses(cell_chain::kLossNames.begin(), cell_chain::kLossNames.end());
+  const auto contribution = [&](const data::SampleBatch& batch, int replica, const graph::GradientReady& ready) {
+    return model_.step(state.networks[kModel].parameters, tables,
+                       rows(tables, batch, update_.key(state, replica), true), weight, ready);
+  };
   StepResult result;
   update_.run(
       "", losses, state, kModel, learning_rate,
-      [&](size_t i, const graph::GradientReady& ready) {
-        return model_.step(state.networks[kModel].parameters, tables,
-                           rows(tables, batches[i], update_.key(state, update_.owned()[i]), true), weight, ready);
-      },
-      wish, result, {}, arrive);
+      [&](size_t i, const graph::GradientReady& ready) { return contribution(batches[i], update_.owned()[i], ready); },
+      wish, result, {}, arrive,
+      [&](int replica) { return contribution(input_.batch_of(state, replica), replica, {}); });
   return result;
 }
 

@@ -100,13 +100,17 @@ StepResult CustomLoop::step(TrainState& state, double learning_rate, StepWish wi
   std::map<std::string, int> times;
   for (size_t i = 0; i < training_.updates().size(); ++i) {
     const auto& update = training_.updates()[i];
-    const auto compute = [&](size_t owned, const graph::GradientReady&) {
-      return training_.update(i, weights_of(state), job_.train.batch, views(batches[owned]),
-                              update_.key(state, update_.owned()[owned]), 1.0 / job_.train.replicas);
+    const auto contribution = [&](const data::TableBatch& batch, int replica) {
+      return training_.update(i, weights_of(state), job_.train.batch, views(batch), update_.key(state, replica),
+                              1.0 / job_.train.replicas);
     };
+    const auto compute = [&](size_t owned, const graph::GradientReady&) {
+      return contribution(batches[owned], update_.owned()[owned]);
+    };
+    const auto again = [&](int replica) { return contribution(input_.batch_of(state, replica), replica); };
     result.losses.clear();
-    const bool applied =
-        update_.run(update.name + "/", update.losses, state, update.network, learning_rate, compute, wish, result);
+    const bool applied = update_.run(update.name + "/", update.losses, state, update.network, learning_rate, compute,
+                                     wish, result, {}, {}, again);
     for (const auto& [name, value] : result.losses) {
       sums[name] += value;
       ++times[name];

@@ -166,7 +166,8 @@ StepResult FitLoop::step(TrainState& state, double learning_rate, StepWish wish,
         broken[i] = broken_part(made, state.networks[kModel]);
         return made;
       },
-      wish, result, {}, arrive);
+      wish, result, {}, arrive,
+      [&](int replica) { return contribution(state, input_.batch_of(state, replica), replica, {}); });
   if (result.health == Health::kNotFinite) result.cause = cause_of(state, batches, broken);
   return result;
 }

@@ -13,13 +13,14 @@
 #include "linac/base/job/job.h"
 #include "linac/base/job/run_record.h"
 #include "linac/model/graph/graph.h"
+#include "linac/train/train/audit/finding.h"
 #include "linac/train/train/record/measures.h"
 #include "linac/train/train/state/state.h"
 
 namespace linac::train {
 
 /// Why a step was not (wholly) applied. All workers see the same.
-enum class Health { kGood, kNotFinite, kEmpty };
+enum class Health { kGood, kNotFinite, kEmpty, kWrong };  // kWrong: an audit has found that some compute wrongly
 
 /// What this worker asks beside a step: a checkpoint of all that keep the record, by the clock; or what a signal asked
 /// of it: to leave the others, or that all stop; or that all stop, as the run's budget is used up.
@@ -38,6 +39,7 @@ struct StepResult {
   struct Cause {
     std::string words, advice;
   } cause = {};
+  std::optional<AuditFinding> finding;  // of one that is kWrong
   Measures losses;                      // of a step
   std::vector<Measures> each;           // of a round: the losses of its steps
   std::optional<job::RoundLine> round;  // of a round

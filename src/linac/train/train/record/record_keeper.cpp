@@ -289,6 +289,10 @@ void RecordKeeper::rolled_back(const TrainState& state, const std::string& what,
   reporter_->rolled_back(state, what, where);
 }
 
+void RecordKeeper::audited(const job::AuditLine& line) {
+  if (writes()) reporter_->audited(line);
+}
+
 void RecordKeeper::trace(std::string text) {
   if (!writes() || text.empty()) return;
   const std::filesystem::path file = folder_->root() / job::kTraceFile;

@@ -74,6 +74,7 @@ class RecordKeeper {
   /// handed over is saved in any case.
   void epoch(const TrainState& state, const EpochRecord& record, const std::vector<std::string>& signs_of_collapse,
              bool save, bool best);
+  void audited(const job::AuditLine& line);
   void rolled_back(const TrainState& state, const std::string& what, const std::string& where);
 
   /// The file of a trace, at rank 0; an empty text is none.

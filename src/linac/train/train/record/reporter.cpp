@@ -296,6 +296,11 @@ void Reporter::epoch_curves(const EpochRecord& record) {
   if (test_events_) write(*test_events_, record.test);
 }
 
+void Reporter::audited(const job::AuditLine& line) {
+  folder_.add_metrics(line);
+  events_.scalar(job::metric::kShutOut, line.global_step, static_cast<float>(line.wrong.size()));
+}
+
 void Reporter::rolled_back(const TrainState& state, const std::string& what, const std::string& where) {
   folder_.add_metrics(job::RollbackLine{state.epoch, state.global_step, state.rollbacks, what, where});
   events_.session_start(state.global_step + 1);

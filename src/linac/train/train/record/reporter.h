@@ -67,6 +67,8 @@ class Reporter {
              const std::vector<std::string>& signs_of_collapse);
   /// One that was drawn after this step, for TensorBoard.
   void picture(const std::string& tag, int64_t global_step, const plot::Picture& picture);
+  /// Workers that compute wrongly.
+  void audited(const job::AuditLine& line);
   void rolled_back(const TrainState& state, const std::string& what, const std::string& where);
   /// Ends the record well: hands the networks of `final` over, writes run.json, prints the summary. `workers`: the
   /// clocks of all ranks.
