@@ -53,8 +53,7 @@ TEST(Job, AValidationSplitIsAShareInPlaceOfTestFiles) {
 }
 
 TEST(Job, AFoldIsOneOfSeveralInPlaceOfAValidationShare) {
-  const std::string fit =
-      "model: {kind: keras, file: m.keras}\ndata: {train: [a.h5], targets: [{column: y}], split: {";
+  const std::string fit = "model: {kind: keras, file: m.keras}\ndata: {train: [a.h5], targets: [{column: y}], split: {";
   EXPECT_EQ(message(fit + "fold: 2/5, test: 0.1}}\n"), "no error");
   for (const char* fold : {"0/5", "6/5", "1/1", "2", "2/", "/5", "2/5x", "-1/5", "1/101", "1/99999999999"})
     EXPECT_NE(message(fit + "fold: " + fold + "}}\n").find("wanted is FOLD/FOLDS"), std::string::npos) << fold;
@@ -101,6 +100,12 @@ TEST(Job, RefusesWhatCannotBe) {
   EXPECT_NE(message(kSmall, {"workers=3"}).find("more than train.replicas"), std::string::npos);
   EXPECT_NE(message(kSmall, {"train.batch=some"}).find("is not an integer"), std::string::npos);
   EXPECT_NE(message(kSmall, {"train.flip=0.7"}).find("train.flip"), std::string::npos);
+  EXPECT_NE(message(kSmall, {"train.audit.rate=1.5"}).find("from 0 to 1"), std::string::npos);
+  EXPECT_NE(message(kSmall, {"train.audit.rate=0.1", "train.sync.mode=local"}).find("train.sync.mode = exact"),
+            std::string::npos);
+  EXPECT_NE(message(kSmall, {"train.audit.rate=0.1", "train.device=cuda"}).find("train.device = cpu"),
+            std::string::npos);
+  EXPECT_NE(message(kSmall, {"train.audit.fault.in=sum"}).find("train.audit.fault.in"), std::string::npos);
   EXPECT_NE(message(kSmall, {"nonsense"}).find("expected key=value"), std::string::npos);
   EXPECT_NE(message("[1, 2]").find("not a job file"), std::string::npos);
 }

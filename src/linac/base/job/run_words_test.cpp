@@ -50,7 +50,8 @@ TEST(RunWords, ExitCodesHaveClasses) {
   EXPECT_EQ(signal_in(128 + SIGSEGV), SIGSEGV);
   EXPECT_EQ(signal_in(128), 0);
   EXPECT_EQ(word_of_status(3), "data error");
-  EXPECT_EQ(word_of_status(13), "");
+  EXPECT_EQ(word_of_status(13), "computes wrongly");
+  EXPECT_EQ(word_of_status(14), "");
   EXPECT_EQ(word_of_status(11), "not finite");
   for (const ExitEntry& entry : kExitCodes)
     if (entry.status != 0) {

@@ -63,6 +63,17 @@ TEST_F(BatchStreamTest, WorkersThreadsAndRestartsChangeNothing) {
   }
 }
 
+TEST_F(BatchStreamTest, AnyReplicaOfAStepIsReadAtOnce) {
+  ShowerStream whole(set_, {.seed = 3, .batch = 2, .replicas = 4, .owned = {0, 1, 2, 3}}, {});
+  ShowerStream other(set_, {.seed = 3, .batch = 2, .replicas = 4, .owned = {1}}, {});
+  for (int step = 0; step < 7; ++step) {
+    const ShowerStream::Step all = whole.next();
+    for (int replica = 3; replica >= 0; --replica)
+      EXPECT_EQ(other.read(all.position, replica).image, all.replicas[static_cast<size_t>(replica)].image);
+    EXPECT_EQ(other.next().replicas[0].image, all.replicas[1].image) << "its own order goes on";
+  }
+}
+
 TEST_F(BatchStreamTest, APositionAtTheEndOfAnEpochIsTheNextEpoch) {
   ShowerStream stream(set_, {.batch = 5, .owned = {0}, .steps_per_epoch = 3}, {2, 3});
   EXPECT_EQ(stream.next().position, (Position{3, 0}));

@@ -176,6 +176,16 @@ TEST_F(WindowedTableTest, WorkersAndRestartsChangeNothing) {
   }
 }
 
+TEST_F(WindowedTableTest, AnyReplicaOfAStepIsReadAtOnce) {
+  Stream whole(open(), {.seed = 3, .batch = 2, .replicas = 2, .owned = {0, 1}}, {});
+  Stream other(open(), {.seed = 3, .batch = 2, .replicas = 2, .owned = {0}}, {});
+  for (int step = 0; step < 20; ++step) {
+    const Stream::Step all = whole.next();
+    EXPECT_EQ(other.read(all.position, 1).columns, all.replicas[1].columns);
+    EXPECT_EQ(other.next().replicas[0].columns, all.replicas[0].columns) << "its own order goes on";
+  }
+}
+
 TEST_F(WindowedTableTest, WhatIsWrongWithALaterFileIsSaidWhenItComes) {
   TestEvents bad = make_events(6, 400);
   bad.features[2][1] = std::numeric_limits<float>::quiet_NaN();

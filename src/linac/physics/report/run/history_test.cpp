@@ -110,6 +110,35 @@ TEST(RunRecord, GapsAreTold) {
   EXPECT_EQ(std::count(report.remarks.begin(), report.remarks.end(), told), 1);
 }
 
+TEST(RunRecord, WhatAuditsFoundIsTold) {
+  TestRun run;
+  run.view(100, 1, 0, 0, {member("n1", 1, 2), member("n2", 2, 2)});
+  run.steps(1, 7);
+  run.line({{"kind", "audit"},
+            {"time", 105},
+            {"global_step", 7},
+            {"clean_step", 4},
+            {"wrong", {{{"rank", 1}, {"host", "n2"}, {"pid", 2}, {"replicas", 2}}}},
+            {"suspects", Json::array()},
+            {"what", "replica 3 differs from the losses on"}});
+  run.line({{"kind", "audit"},
+            {"time", 106},
+            {"global_step", 8},
+            {"suspects", {member("n1", 1, 2), member("n3", 3, 2)}},
+            {"what", "replica 0 differs"}});
+  const RunReport report = run.report();
+  const auto is_told = [&](const std::string& text) {
+    return std::count(report.remarks.begin(), report.remarks.end(), text) == 1;
+  };
+  EXPECT_TRUE(
+      is_told("Audit after step 7: rank 1 (n2, process 2) computes wrongly: replica 3 differs from the losses "
+              "on; an audit had last found all workers right behind step 4."));
+  EXPECT_TRUE(
+      is_told("Audit after step 8: of rank 0 (n1, process 1), rank 0 (n3, process 3) at least one computes "
+              "wrongly, and nobody can tell which: replica 0 differs; no audit of this start had found all "
+              "workers right."));
+}
+
 TEST(RunRecord, ErrorsSayWhatToDo) {
   TestRun run;
   for (const auto& path : {run.root.path(), run.root / "none"}) {
