@@ -111,7 +111,7 @@ TEST(KubernetesManifests, EndsMeanWhatTheyMeanElsewhere) {
   const json job = kubernetes_objects(settings(), launch(), {}).job;
   const json rules = member(job, "spec", "podFailurePolicy", "rules");
   EXPECT_EQ(rules[0]["action"], "FailJob");
-  EXPECT_EQ(rules[0]["onExitCodes"]["values"], (json{1, 2, 3, 5, 7, 10, 11, 12, 126, 127}));
+  EXPECT_EQ(rules[0]["onExitCodes"]["values"], (json{1, 2, 3, 5, 7, 10, 11, 12, 13, 126, 127}));
   EXPECT_EQ(rules[1]["action"], "Ignore");
   EXPECT_EQ(rules[1]["onExitCodes"]["values"], json::array({75}));
   EXPECT_EQ(member(job, "spec", "completions"), 8);
