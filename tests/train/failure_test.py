@@ -96,16 +96,17 @@ def signalled(root: pathlib.Path) -> None:
 
 def stopped_in_the_first_moments(root: pathlib.Path) -> None:
     """A signal while the program is still being loaded: to the only worker, and to the launcher once its first worker is there."""
+    settings = {**SHORT, "train.epochs": 4000}
     for number, later_s in ((signal.SIGTERM, 0), (signal.SIGTERM, 0.1), (signal.SIGINT, 0.2), (signal.SIGUSR1, 0.3)):
         out = root / f"first-moments-{later_s}"
-        process = runs.start(out, SHORT, "--workers", "1")
+        process = runs.start(out, settings, "--workers", "1")
         wait_for(lambda: os.readlink(f"/proc/{process.pid}/exe").endswith("/linac-compute"), "the program begins")
         time.sleep(later_s)
         process.send_signal(number)
         status = process.wait(timeout=60)
         said = pathlib.Path(f"{out}.log").read_text()
         check(status == 75 and "stopped by a signal" in said, f"{signal.Signals(number).name} {later_s} s after the program begins: status {status}")
-    process = runs.start(root / "first-worker", SHORT, "--workers", "2")
+    process = runs.start(root / "first-worker", settings, "--workers", "2")
     workers = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children")
     wait_for(lambda: bool(workers.read_text().split()), "the first worker")
     process.send_signal(signal.SIGTERM)
