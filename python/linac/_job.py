@@ -203,6 +203,7 @@ class Data(TypedDict, total=False):
     prefetch_files: int | str
     prefetch_reads: int | str
     shuffle_window: int
+    share: bool
     split: DataSplit
     fields: DataFields
 

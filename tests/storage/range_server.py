@@ -7,6 +7,7 @@ import hashlib
 import http.server
 import os
 import pathlib
+import sys
 import threading
 import time
 
@@ -63,11 +64,11 @@ class Ranges(http.server.SimpleHTTPRequestHandler):
 class RangeServer(http.server.ThreadingHTTPServer):
     daemon_threads = True
 
-    def __init__(self, folder: os.PathLike | str, bytes_per_s: int = 0, versions: bool = True):
-        super().__init__(("127.0.0.1", 0), functools.partial(Ranges, directory=folder))
+    def __init__(self, folder: os.PathLike | str, bytes_per_s: int = 0, versions: bool = True, address: str = "127.0.0.1", port: int = 0):
+        super().__init__((address, port), functools.partial(Ranges, directory=folder))
         self.bytes_per_s, self.versions, self.sent, self.asked = bytes_per_s, versions, 0, 0
         self._lock = threading.Lock()
-        self.url = f"http://127.0.0.1:{self.server_port}"
+        self.url = f"http://{address}:{self.server_port}"
 
     def count(self, sent: int) -> None:
         with self._lock:
@@ -81,3 +82,21 @@ class RangeServer(http.server.ThreadingHTTPServer):
     def __exit__(self, *_) -> None:
         self.shutdown()
         self.server_close()
+
+
+def main() -> None:
+    """range_server.py FOLDER ADDRESS PORT COUNT: on a host of its own (lib/hosts.py); COUNT becomes the bytes that were sent."""
+    folder, address, port, counted = sys.argv[1:]
+    server = RangeServer(folder, address=address, port=int(port))
+    with open(counted, "r+b", buffering=0) as out:
+        count = server.count
+
+        def told(sent: int) -> None:
+            count(sent)
+            os.pwrite(out.fileno(), f"{server.sent:020}".encode(), 0)
+        server.count = told
+        server.serve_forever()
+
+
+if __name__ == "__main__":
+    main()

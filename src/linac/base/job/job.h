@@ -119,6 +119,7 @@ struct Data {
   double min_sum = 1;
   AutoInt prefetch, prefetch_files, prefetch_reads;
   int shuffle_window = 0;
+  bool share = true;
 
   /// Whether each epoch ends in a test.
   bool tests() const { return !test.empty() || validation_split > 0 || split.tests(); }
@@ -163,6 +164,9 @@ struct Data {
     v("shuffle_window", shuffle_window,
       "so many files of data.train, drawn anew in each epoch, are mixed at a time, and no more than three windows are "
       "held: for sets that are larger than the disk (docs/guide/data.md); 0: all");
+    v("share", share,
+      "what one worker has fetched from a store it passes on to the others, so that each byte leaves the store once "
+      "(docs/guide/data.md); false: each fetches all");
   }
 };
 

@@ -9,6 +9,7 @@
 #include "linac/io/storage/http_request.h"
 #include "linac/io/storage/storage.h"
 #include "linac/io/storage/stores.h"
+#include "linac/io/storage/streamed_copy.h"
 
 namespace linac::storage {
 namespace {
@@ -173,7 +174,7 @@ class HttpStore : public Store {
   }
   int64_t size(const std::string& url) const override { return open(url)->size(); }
   std::unique_ptr<Reader> open(const std::string& url) const override { return open_http(url); }
-  std::filesystem::path local(const std::string& url) const override { return download(url, cache_folder()); }
+  std::filesystem::path local(const std::string& url) const override { return http_local(url); }
   void write(const std::string& url, std::string_view) const override { refuse_change(url); }
   void put(const std::string& url, const std::filesystem::path&) const override { refuse_change(url); }
   void need_writable(const std::string& url) const override { refuse_change(url); }

@@ -7,6 +7,7 @@
 #include "linac/base/base/error.h"
 #include "linac/base/base/log.h"
 #include "linac/io/net/http_client.h"
+#include "linac/io/storage/neighbours/range_share.h"
 #include "linac/io/storage/read_ahead.h"
 #include "linac/io/storage/read_width.h"
 #include "linac/io/storage/stores.h"
@@ -106,9 +107,14 @@ const std::string& Source::head() const {
 void Source::read(int64_t offset, std::span<std::byte> bytes) const {
   LINAC_CHECK(offset >= 0 && offset <= size_ && static_cast<int64_t>(bytes.size()) <= size_ - offset);
   if (bytes.empty()) return;
-  Loan(*this)->read(offset, bytes);
+  read_shared({url_, version_, size_, offset, std::ssize(bytes)}, bytes,
+              [&](std::span<std::byte> into) { read_at_store(offset, into); });
   bytes_read_ += static_cast<int64_t>(bytes.size());
   read_width().came(static_cast<int64_t>(bytes.size()));
+}
+
+void Source::read_at_store(int64_t offset, std::span<std::byte> bytes) const {
+  Loan(*this)->read(offset, bytes);
 }
 
 class Source::Stream : public ByteStream {

@@ -63,8 +63,10 @@ class Source {
   const std::string& head() const;
   static constexpr int64_t kHeadBytes = 64;
   /// Fills `bytes` from `offset` on; they lie within the file. Changed (a data error) when the server has another
-  /// version now.
+  /// version now. What is_ranged() may come from another worker of the run (neighbours/range_share.h).
   void read(int64_t offset, std::span<std::byte> bytes) const;
+  /// The same from the server itself.
+  void read_at_store(int64_t offset, std::span<std::byte> bytes) const;
   /// All bytes in order, read ahead in bounded memory.
   static std::unique_ptr<ByteStream> stream(const std::shared_ptr<const Source>& source);
   /// The same of the bytes [begin, end), which lie within the file.

@@ -11,6 +11,8 @@
 #include "linac/base/base/log.h"
 #include "linac/io/net/http_client.h"
 #include "linac/io/storage/cache.h"
+#include "linac/io/storage/http.h"
+#include "linac/io/storage/neighbours/range_share.h"
 #include "linac/io/storage/storage.h"
 #include "linac/io/storage/store.h"
 
@@ -62,6 +64,16 @@ std::filesystem::path streamed_local(const std::string& scheme, const std::strin
                           net::without_secrets(url)));
   }
   return copy.file();
+}
+
+std::filesystem::path http_local(const std::string& url) {
+  if (range_share()) {
+    try {
+      if (!store_of(url).open(url)->version().empty()) return streamed_local("http", url, url);
+    } catch (const Unreachable&) {  // a former copy may serve
+    }
+  }
+  return download(url, cache_folder());
 }
 
 }  // namespace linac::storage

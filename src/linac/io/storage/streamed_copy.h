@@ -23,4 +23,8 @@ PieceSums stream_into(const CachedCopy& copy, const std::shared_ptr<const Source
 /// copy serves, with a warning.
 std::filesystem::path streamed_local(const std::string& scheme, const std::string& key, const std::string& url);
 
+/// Store::local() by http: where the processes of a run share what they read (neighbours/range_share.h), as above in
+/// ranges, if the server names versions and sends parts; else download() of http.h.
+std::filesystem::path http_local(const std::string& url);
+
 }  // namespace linac::storage

@@ -32,6 +32,10 @@
 #include "linac/train/comm/meeting/rendezvous.h"
 #include "linac/train/comm/membership/membership.h"
 
+namespace linac::storage {
+class RangeShare;
+}
+
 namespace linac::comm {
 
 /// What this rank has sent, and the time it has spent in exchanges, waiting included.
@@ -92,6 +96,9 @@ class Group {
   virtual void tell(double pace_s, std::string account);
   /// Rank 0: what the members told last, by rank; empty accounts where nothing was heard.
   virtual std::vector<Activity> activities() const;
+  /// What this process reads of stores' files is shared with the members of every view from here on that are on other
+  /// hosts and reached directly. Null: nothing is, and others are refused. In a group that cannot change nothing is.
+  virtual void share_ranges(std::shared_ptr<storage::RangeShare> /*share*/) {}
   /// This worker fails, and the run with it or not. Returns when the others have been told, or cannot be.
   virtual void fail_with(const Error&, Reach) noexcept {}
   /// The run is complete, whatever the others still wait for.

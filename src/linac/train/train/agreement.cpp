@@ -93,6 +93,7 @@ nlohmann::json what_must_agree(const job::Job& job, const nlohmann::json& data) 
   all["test"] = fingerprints_of(data.value("test", nlohmann::json::array()));
   all["scaling"] = content_of(storage::local_copy(job.data.scaling));
   fixed.data.prefetch = fixed.data.prefetch_files = fixed.data.prefetch_reads = {};
+  fixed.data.share = true;
   fixed.data.train.clear();  // the same files may have other paths on other hosts; their content is compared
   fixed.data.test.clear();
   fixed.data.scaling.clear();

@@ -18,6 +18,7 @@
 #include "linac/train/train/audit/finding.h"
 #include "linac/train/train/collapse.h"
 #include "linac/train/train/input/input.h"
+#include "linac/train/train/input/shared_reading.h"
 #include "linac/train/train/loops/loop.h"
 #include "linac/train/train/monitor.h"
 #include "linac/train/train/record/account.h"
@@ -150,6 +151,7 @@ class Trainer {
     }
     record_->take_over(founding, state_, last_steps_, best_);
     if (!group_.commit(moment_of(state_))) throw left("the view was left before it began");
+    reading_.all_have_opened();
     if (!std::exchange(took_part_, true) && options_.on_begin) options_.on_begin();
     if (founding) energy_.look_at_idle();
     loop_.steps->seek(state_);
@@ -460,6 +462,7 @@ class Trainer {
   comm::Group& group_;
   const TrainingOptions options_;
   std::shared_ptr<const trained::KerasFile> read_;  // until the loop is made
+  SharedReading reading_{job_, group_};
   PhaseClock clock_;
   HostEnergy energy_;
   Loop loop_;

@@ -18,6 +18,7 @@
 #include "linac/io/storage/source.h"
 #include "linac/io/storage/storage.h"
 #include "linac/io/storage/stores.h"
+#include "linac/io/storage/streamed_copy.h"
 #include "linac/io/storage/xml_elements.h"
 
 namespace linac::storage {
@@ -193,7 +194,7 @@ class DavStore : public Store {
   }
   std::filesystem::path local(const std::string& url) const override {
     path_of(url);
-    return download(url, cache_folder());
+    return http_local(url);
   }
   void write(const std::string& url, std::string_view content) const override {
     send(url, static_cast<int64_t>(content.size()), [&] {

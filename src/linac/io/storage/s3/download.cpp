@@ -17,6 +17,7 @@
 #include "linac/base/base/log.h"
 #include "linac/io/storage/cache.h"
 #include "linac/io/storage/cached_copy.h"
+#include "linac/io/storage/neighbours/range_share.h"
 #include "linac/io/storage/storage.h"
 
 namespace linac::storage::s3 {
@@ -66,8 +67,10 @@ PieceSums fetch_ranges(const CachedCopy& copy, int file, const Access& access, c
       std::vector<std::byte> room;
       for (int64_t range = next++; range < ranges; range = next++) {
         room.resize(static_cast<size_t>(std::min(kRangeBytes, state.size - range * kRangeBytes)));
-        reader.read(range * kRangeBytes, room);
-        if (!write_all(file, room, range * kRangeBytes)) copy.fail_to_write();
+        const int64_t offset = range * kRangeBytes;
+        read_shared({address.url(), reader.version(), state.size, offset, std::ssize(room)}, room,
+                    [&](std::span<std::byte> bytes) { reader.read(offset, bytes); });
+        if (!write_all(file, room, offset)) copy.fail_to_write();
         sums[static_cast<size_t>(range)] = checksum(room);
       }
     } catch (...) {

@@ -9,12 +9,14 @@
 #include <cerrno>
 #include <cstring>
 #include <random>
+#include <set>
 #include <stdexcept>
 
 #include "linac/base/base/host.h"
 #include "linac/base/base/log.h"
 #include "linac/base/stacks/process_stacks.h"
 #include "linac/train/comm/meeting/sockets.h"
+#include "linac/train/comm/transport/neighbour_links.h"
 
 namespace linac::comm {
 namespace {
@@ -205,6 +207,10 @@ void MembershipNode::digest(ControlLinks::News news) {
   }
   for (ControlLinks::Data& arrived : news.data) {
     const Hello& hello = arrived.hello;
+    if (hello.channel == kNeighbourChannel) {
+      welcome_neighbour(std::move(arrived.link));
+      continue;
+    }
     if (hello.view < given_view_) continue;
     data_[{hello.view, hello.channel, hello.from}] = std::move(arrived.link);
   }
@@ -405,6 +411,38 @@ std::vector<SecureLink> MembershipNode::connect_data(const View& view, std::span
     callees.push_back({rank, address, encode(Hello{address, key, view.number, channel})});
   }
   return call_all(callees, settings_.links, settings_.stall_timeout, end, settings_.ways.get());
+}
+
+void MembershipNode::welcome_neighbours(std::function<void(SecureLink)> take) {
+  const std::lock_guard lock(mutex_);
+  take_neighbour_ = std::move(take);
+  for (SecureLink& link : std::exchange(early_neighbours_, {})) welcome_neighbour(std::move(link));
+}
+
+// Members do not come to their data at the same moment.
+void MembershipNode::welcome_neighbour(SecureLink link) {
+  if (!take_neighbour_ && early_neighbours_.size() < NeighbourLinks::kServersMax)
+    early_neighbours_.push_back(std::move(link));
+  else if (take_neighbour_ && *take_neighbour_)
+    (*take_neighbour_)(std::move(link));
+}
+
+SecureLink MembershipNode::call_neighbour(const std::string& address, const ViewEnd& end) {
+  constexpr milliseconds kCallTime{3000};
+  const Callee callee{0, address, encode(Hello{address, self_.key, kNoView, kNeighbourChannel})};
+  return std::move(call_all({&callee, 1}, settings_.links, kCallTime, end, settings_.ways.get()).front());
+}
+
+std::vector<std::string> MembershipNode::neighbours(const View& view, std::string& self) const {
+  std::vector<std::string> names;
+  std::set<std::string> hosts;
+  for (const Member& member : view.members) {
+    if (is_by_relay(settings_.ways.get(), member.address)) continue;
+    if (!hosts.insert(host_in(without_group(member.address))).second) continue;
+    names.push_back(member.address);
+    if (member.key == self_.key) self = member.address;
+  }
+  return names;
 }
 
 void MembershipNode::tell(double pace_s, std::string account) {

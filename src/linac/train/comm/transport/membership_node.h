@@ -84,6 +84,15 @@ class MembershipNode {
   void fail_with(const Error& error, Reach reach);
   void finish();
 
+  /// Links by which others ask for ranges of files go there, those too that came before; on the node's thread or this
+  /// one. Empty: they are closed.
+  void welcome_neighbours(std::function<void(SecureLink)> take);
+  /// Such a link to a member at this address; throws std::exception.
+  SecureLink call_neighbour(const std::string& address, const ViewEnd& end);
+  /// Of each other host whose workers are reached directly, and of this one, the first worker's address; `self`: this
+  /// process's among them, else empty.
+  std::vector<std::string> neighbours(const View& view, std::string& self) const;
+
   /// Those of its links with the other processes, for data too where nobody has taken them yet.
   size_t descriptors();
 
@@ -134,6 +143,7 @@ class MembershipNode {
   void run();
   void pass_time(ControlLinks::News news);
   void digest(ControlLinks::News news);
+  void welcome_neighbour(SecureLink link);
   void after_change();
   void take_leave() noexcept;
   void say_events();
@@ -152,6 +162,8 @@ class MembershipNode {
   std::condition_variable changed_;
   Membership membership_;
   std::map<std::tuple<int64_t, uint64_t, uint64_t>, SecureLink> data_;  // arrived, by view, channel and sender
+  std::optional<std::function<void(SecureLink)>> take_neighbour_;       // nothing: it has yet to be said
+  std::vector<SecureLink> early_neighbours_;                            // until then
   int64_t clock_ms_ = 0;
   int64_t given_view_ = 0;
   std::shared_ptr<ViewEnd> view_end_;  // of that view

@@ -14,6 +14,27 @@ TcpGroup::TcpGroup(std::unique_ptr<MembershipNode> node, std::chrono::millisecon
 
 TcpGroup::~TcpGroup() {
   node().close_view();
+  if (!share_) return;
+  node().welcome_neighbours({});
+  share_->set_neighbours("", {}, nullptr);
+}
+
+void TcpGroup::share_ranges(std::shared_ptr<storage::RangeShare> share) {
+  LINAC_CHECK(!share_);
+  share_ = std::move(share);
+  if (!share_) return node().welcome_neighbours({});
+  neighbour_links_ = std::make_shared<NeighbourLinks>(
+      share_,
+      [&node = node()](const std::string& address, const ViewEnd& end) { return node.call_neighbour(address, end); });
+  node().welcome_neighbours([links = neighbour_links_](SecureLink link) { links->take(std::move(link)); });
+  if (view().size() > 0) tell_share();
+}
+
+void TcpGroup::tell_share() {
+  std::string self;
+  std::vector<std::string> names = node().neighbours(view(), self);
+  neighbour_links_->set_others(names.size());
+  share_->set_neighbours(self, std::move(names), neighbour_links_);
 }
 
 void TcpGroup::fail_with(const Error& error, Reach reach) noexcept {
@@ -38,6 +59,7 @@ bool TcpGroup::reopen(const std::string& why) {
   const auto place = node().await_view(view().number);
   if (!place) return false;
   enter(*place);
+  if (share_) tell_share();
   node().mark("entering a view", -1, false);
   return true;
 }

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "linac/train/comm/transport/membership_node.h"
+#include "linac/train/comm/transport/neighbour_links.h"
 #include "linac/train/comm/transport/tcp_channel.h"
 
 namespace linac::comm {
@@ -30,13 +31,17 @@ class TcpGroup : public TcpChannel {
   void mark_file(const char* what) override { node().mark_file(what); }
   void tell(double pace_s, std::string account) override { node().tell(pace_s, std::move(account)); }
   std::vector<Activity> activities() const override { return node().activities(); }
+  void share_ranges(std::shared_ptr<storage::RangeShare> share) override;
   void fail_with(const Error& error, Reach reach) noexcept override;
   void finish() noexcept override;
 
  private:
   bool reopen(const std::string& why) override;
+  void tell_share();
 
   std::function<void(MembershipNode&)> join_;  // called once
+  std::shared_ptr<storage::RangeShare> share_;
+  std::shared_ptr<NeighbourLinks> neighbour_links_;
 };
 
 }  // namespace linac::comm
