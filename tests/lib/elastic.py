@@ -28,6 +28,19 @@ def steady(folder: pathlib.Path, *libraries: pathlib.Path, step_ms: int = STEP_M
     return {"LD_PRELOAD": ":".join(map(str, (*libraries, library))), "LINAC_TEST_STEP_MS": str(step_ms)}
 
 
+class Held:
+    """Variables of a run that stands before it has written the line of step `step`, until it is let go: nothing that a test does meanwhile
+    comes too late, however slow the test is."""
+
+    def __init__(self, folder: pathlib.Path, name: str, step: int, *libraries: pathlib.Path):
+        self.file = folder / f"{name}.held"
+        self.file.write_text(f"{step}\n")
+        self.variables = steady(folder, *libraries) | {"LINAC_TEST_HELD": str(self.file)}
+
+    def let_go(self) -> None:
+        self.file.unlink(missing_ok=True)
+
+
 class Record:
     """What a run's folder says of it."""
 

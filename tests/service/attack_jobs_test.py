@@ -66,13 +66,14 @@ def locations_of_an_older_database_lead_nowhere_else(service, admin, member, fol
 
 def what_lies_in_a_folder_of_an_attempt_is_not_started(service, admin, member, folder) -> None:
     """The folder is there before the job's turn comes, with a command of somebody else's."""
-    first = member.submit(plug_in(folder, "slow", "import time; time.sleep(2.5)"))
+    first = member.submit(plug_in(folder, "slow", f"import os, time\nwhile not os.path.exists('{folder}/planted'): time.sleep(0.05)"))
     run = member.submit(plug_in(folder, "mine", "print('my own job')"))
     planted = service.folder / "runs" / run / "attempt-1"
     planted.mkdir(parents=True)
     command = {"argv": ["/bin/sh", "-c", f"id > {folder}/taken-over"], "directory": "/", "log": f"{folder}/planted.log", "account": "", "environment": [],
                "memory_mb": 0, "cores": [], "gpus": [], "stop_grace_s": 1}
     (planted / "command.json").write_text(json.dumps(command))
+    (folder / "planted").touch()
     member.ended(first)
     member.ended(run)
     assert not (folder / "taken-over").exists(), (folder / "taken-over").read_text()
@@ -364,18 +365,16 @@ def a_disk_that_hangs_stops_neither_reads_nor_the_end() -> None:
         try:
             admin = Person(service, "admin", service.token)
             os.mkfifo(folder / "fifo")
-            for place in ["disk-that-hangs"] * 5 + ["fifo"] * 5:
-                threading.Thread(target=quietly, args=(admin.ask, "POST", "/api/v1/jobs", {"job": JOB_OF_FILES % (folder / place), "check_only": True}),
-                                 daemon=True).start()
+            waiting = [threading.Thread(target=quietly, args=(admin.ask, "POST", "/api/v1/jobs", {"job": JOB_OF_FILES % (folder / place), "check_only": True}),
+                                        daemon=True) for place in ["disk-that-hangs"] * 5 + ["fifo"] * 5]
+            for one in waiting:
+                one.start()
             time.sleep(0.5)
-            begin = time.monotonic()
             for _ in range(8):
                 admin.get("/api/v1/queue")
-            assert time.monotonic() - begin < 2, "reads wait for a disk that hangs"
-            begin = time.monotonic()
+            assert any(one.is_alive() for one in waiting), "reads wait for a disk that hangs"
             service.process.send_signal(signal.SIGTERM)
-            service.process.wait(timeout=40)
-            assert time.monotonic() - begin < 30
+            service.process.wait(timeout=30)
         finally:
             service.__exit__()
 

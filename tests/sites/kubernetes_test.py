@@ -13,7 +13,7 @@ import tempfile
 import time
 
 from lib import launches
-from lib.checks import check
+from lib.checks import check, wait_for
 from lib.launches import Client, name_in
 from lib.servers.kubernetes import Kubernetes
 
@@ -105,11 +105,9 @@ def client_dies(cluster: Kubernetes, root: pathlib.Path, site: dict) -> None:
 
 
 def standings(client: Client, cluster: Kubernetes) -> None:
-    begun = time.monotonic()
     waits = name_in(client.launch("gpus", SETTINGS, "--workers", "2"))
-    while "Insufficient nvidia.com/gpu" not in (standing := client.standing(waits))["reason"]:
-        check(time.monotonic() - begun < 5, f"what a pod waits for is told within 5 s: {standing}")
-    check(standing["state"] == "PENDING", "a launch without room is PENDING")
+    wait_for(lambda: "Insufficient nvidia.com/gpu" in client.standing(waits)["reason"], "what a pod waits for is told", 60)
+    check(client.standing(waits)["state"] == "PENDING", "a launch without room is PENDING")
     client.linac("cancel", waits)
     check(client.standing(waits)["state"] == "CANCELLED", "and CANCELLED when it was")
 

@@ -1,7 +1,7 @@
 /* Preloaded into the workers of a test: a disk that fails one process. The file named by LINAC_TEST_DISK says how: "PID stuck" (fsync of a
    checkpoint and reads of HDF5 files never return), "PID held" (fsync of a checkpoint returns when the file says something else), "PID best"
-   (the same of the best checkpoint), "PID slow" (fsync takes half
-   a second) or "PID full" (writes to files fail with ENOSPC). */
+   (the same of the best checkpoint), "PID all" (the same of all files), "PID slow" (fsync takes half a second) or "PID full" (writes to files
+   fail with ENOSPC). */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -49,6 +49,7 @@ int fsync(int descriptor) {
   if (has_in_its_path(descriptor, "/checkpoints/step-") && fails("stuck")) wait_for_ever();
   while (has_in_its_path(descriptor, "/checkpoints/step-") && fails("held")) usleep(5000);
   while (has_in_its_path(descriptor, "/checkpoints/best.") && fails("best")) usleep(5000);
+  while (fails("all")) usleep(5000);
   if (fails("slow")) usleep(500000);
   int (*next)(int) = dlsym(RTLD_NEXT, "fsync");
   return next(descriptor);

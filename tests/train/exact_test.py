@@ -16,7 +16,7 @@ import time
 
 from lib import runs
 from lib.checks import check
-from lib.elastic import CLASSIFIER
+from lib.elastic import CLASSIFIER, Held
 
 KERNEL_TOLERANCE = 0.01  # of linac's kernels against LibTorch's, over three steps
 # A low rate: at the usual one an untrained GAN magnifies the last bit to the first within six steps, and no former curve could
@@ -43,9 +43,9 @@ def same_pictures(reference: pathlib.Path, other: pathlib.Path, what: str) -> No
 
 
 def killed_run(out: pathlib.Path, seed: int) -> None:
-    moments = random.Random(seed)
+    moments, held = random.Random(seed), Held(out.parent, out.name, STEPS)
     for kill in range(3):
-        process = runs.start(out, JOB, "--workers", "2", *(["--resume"] if kill else []))
+        process = runs.start(out, JOB, "--workers", "2", *(["--resume"] if kill else []), **held.variables)
         runs.wait_for_steps(out, process, kill + 1)
         time.sleep(moments.uniform(0, STEPS / 6))
         check(process.poll() is None, f"the run is alive when it is killed (kill {kill + 1})")
