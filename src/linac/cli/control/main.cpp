@@ -13,6 +13,7 @@
 #include "linac/cli/common/surroundings.h"
 #include "linac/cli/control/database_option.h"
 #include "linac/cli/control/verbs.h"
+#include "linac/cli/control/wrong_job.h"
 
 int main(int argc, char** argv) {
   linac::begin_program();
@@ -27,6 +28,7 @@ int main(int argc, char** argv) {
     auto line = linac::argument_pointers(words);
     return linac::cli::run(*app, argc, line.data());
   }
+  if (const auto status = linac::cli::status_of_wrong_job(argc, argv)) return *status;
   // LibTorch's threads (GNU OpenMP) would go on spinning for milliseconds, on the cores that linac's own then want.
   if (std::getenv("OMP_WAIT_POLICY") == nullptr) setenv("GOMP_SPINCOUNT", "1000", /*overwrite=*/0);
   return linac::cli::become(handed->program, argv);
