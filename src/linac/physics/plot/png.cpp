@@ -15,6 +15,10 @@ void append(png_structp png, png_bytep bytes, size_t size) {
   static_cast<std::string*>(png_get_io_ptr(png))->append(reinterpret_cast<const char*>(bytes), size);
 }
 
+// zlib's level: of curves on white, 3 takes less than half the time of 6 for three tenths more bytes, and 1 is no
+// faster.
+constexpr int kCompression = 3;
+
 // `row` has room for one. False: libpng failed and jumped back, over nothing that has a destructor.
 bool write(png_structp png, png_infop info, const unsigned char* pixels, int width, int height, int stride,
            png_bytep row) {
@@ -22,6 +26,7 @@ bool write(png_structp png, png_infop info, const unsigned char* pixels, int wid
   png_set_IHDR(png, info, static_cast<png_uint_32>(width), static_cast<png_uint_32>(height), 8, PNG_COLOR_TYPE_RGB,
                PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
   png_set_filter(png, PNG_FILTER_TYPE_BASE, PNG_FILTER_NONE);
+  png_set_compression_level(png, kCompression);
   png_write_info(png, info);
   for (int y = 0; y < height; ++y) {
     const unsigned char* pixel = pixels + static_cast<ptrdiff_t>(y) * stride;
