@@ -5,7 +5,7 @@ JOBS   ?= $(shell nproc)
 DEMO_OUT ?= runs/demo
 DEMO_ARGS ?=
 
-.PHONY: help demo test test-long docs build install dist deb image wheel configure deps bench format sanitize fuzz clean
+.PHONY: help demo test test-long docs build install dist deb image wheel configure deps bench gpu-day gpu-day-bring format sanitize fuzz clean
 
 help:
 	@echo "make demo     train a generator of showers with 2 workers, lose one on the way, compare the bits, and judge the showers"
@@ -17,6 +17,7 @@ help:
 	@echo "make dist     one archive with all libraries, for any Linux with glibc 2.34; make deb: Debian packages; make image: for containers"
 	@echo "make wheel    the Python package with the program, for pip"
 	@echo "make bench    measure a training step on this machine beside PyTorch and TensorFlow (BENCH_REPEAT=5 rounds; sets them up)"
+	@echo "make gpu-day  on a host with a GPU and no network: CUDA built, tested and measured beside PyTorch; make gpu-day-bring: what to carry there"
 	@echo "make sanitize module tests under ASan and UBSan (SANITIZER=tsan: under TSan)"
 	@echo "make fuzz     fuzz the parsers of foreign bytes (FUZZ_SECONDS=60 each)"
 	@echo "make format   clang-format over src/, tests/, fuzz/"
@@ -86,6 +87,18 @@ bench: build
 	bench/compare.py --precision fp32 --batch 16 --threads 2 --repeat $(BENCH_REPEAT)
 	bench/recurrent.py --cell gru --repeat $(BENCH_REPEAT)
 	bench/models.py --repeat $(BENCH_REPEAT)
+
+# On a host without network (docs/internals/gpu-day.md): sets nothing up, and says what is missing. gpu-day-bring makes what it wants.
+OUT ?= build/gpu-day
+MINUTES ?= 25
+REHEARSE ?=
+GPU_DAY_ARGS ?=
+gpu-day:
+	@bench/gpu_day/day.py --out $(OUT) --minutes $(MINUTES) $(if $(REHEARSE),--rehearse) $(GPU_DAY_ARGS)
+
+gpu-day-bring: configure
+	@cmake --build $(BUILD) --parallel $(JOBS) --target kernels_test nn_test devices_test linac_compute
+	@bench/gpu_day/bring.py $(BUILD) build/gpu-day.tar.xz
 
 # Tests of the modules that read foreign bytes, compute on pointers or start threads. Those on LibTorch are left out: its
 # libraries are not instrumented, and the control plane's: what it reads of strangers runs under both in its fuzz targets.

@@ -9,7 +9,8 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-PEERS = {"torch": ROOT / "bench/peers/torch_step.py", "tensorflow": ROOT / "bench/peers/tensorflow_step.py"}
+PEERS = {"torch": ROOT / "bench/peers/torch_step.py", "tensorflow": ROOT / "bench/peers/tensorflow_step.py",
+         "torch classifier": ROOT / "bench/peers/classifier_step.py"}
 WORKS = ("generate", "step")
 LINAC_PARTS = {"generate": "generator_forward", "step": "step"}
 
@@ -72,12 +73,12 @@ class Linac:
 class Peer:
     """A process of bench/peers that stays between the rounds and measures on request."""
 
-    def __init__(self, name, mode, works, python, precision, batch, threads):
+    def __init__(self, name, mode, works, python, precision, batch, threads, device="cpu"):
         self.name, self.mode, self.works, self.threads = name, mode, works, threads
         self.peak_rss_mib = self.libraries_rss_mib = 0.0
         self.version = ""
         self.errors = tempfile.TemporaryFile("w+")
-        settings = {"mode": mode, "precision": precision, "batch": batch, "threads": threads}
+        settings = {"mode": mode, "precision": precision, "batch": batch, "threads": threads, "device": device}
         flags = [word for flag, value in settings.items() for word in (f"--{flag}", str(value))]
         self.process = subprocess.Popen(
             [python, PEERS[name], *flags, "--what", *works],

@@ -18,8 +18,10 @@ get_filename_component(linac_cudart_folder ${LINAC_CUDART} DIRECTORY)
 string(REPLACE ${CMAKE_SOURCE_DIR}/deps/prefix $ORIGIN/../${LINAC_LIBRARIES} linac_cudart_folder ${linac_cudart_folder})
 list(APPEND CMAKE_INSTALL_RPATH ${linac_cudart_folder})
 
+# bench/gpu_day/build.py reads this line. -fmad=false: as in the rest of linac, a fused multiply-add is used where it is written.
+set(LINAC_NVCC_FLAGS -std=c++20 -O3 -fmad=false -Xcompiler=-Wall,-Wextra,-ffp-contract=off,-fPIC)
+
 # linac_cuda_sources(TARGET sources.cu...): compiled by nvcc, linked into the static library TARGET with the CUDA runtime.
-# -fmad=false: as in the rest of linac, a fused multiply-add is used where it is written.
 function(linac_cuda_sources target)
   set(machines "")
   foreach(architecture ${LINAC_CUDA_ARCHITECTURES})
@@ -32,8 +34,8 @@ function(linac_cuda_sources target)
     set(object ${CMAKE_CURRENT_BINARY_DIR}/${name}.o)
     add_custom_command(
       OUTPUT ${object}
-      COMMAND ${LINAC_NVCC} -ccbin ${CMAKE_CXX_COMPILER} -std=c++20 -O3 -fmad=false ${machines} -I${CMAKE_SOURCE_DIR}/src
-              -Xcompiler=-Wall,-Wextra,-ffp-contract=off,-fPIC -MD -MF ${object}.d -c ${source} -o ${object}
+      COMMAND ${LINAC_NVCC} -ccbin ${CMAKE_CXX_COMPILER} ${LINAC_NVCC_FLAGS} ${machines} -I${CMAKE_SOURCE_DIR}/src
+              -MD -MF ${object}.d -c ${source} -o ${object}
       DEPENDS ${source}
       DEPFILE ${object}.d
       COMMENT "Building CUDA object ${name}.o"

@@ -24,7 +24,8 @@ def command_line(description, modes):
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--batch", type=int, default=16, help="showers a step")
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--precision", choices=("fp32", "bf16"), default="fp32")
+    parser.add_argument("--precision", choices=("fp32", "tf32", "bf16"), default="fp32", help="tf32: on a GPU")
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--mode", choices=modes, default=modes[0])
     parser.add_argument("--what", choices=("step", "generate"), nargs="+", default=["step"])
     return parser

