@@ -11,7 +11,7 @@ KINDS = {
     "memory": r"out of memory|bad_alloc|MemoryError|Cannot allocate memory|ALLOC_FAILED",
     "load": r"cannot be loaded|while loading shared libraries|undefined symbol|no GPU can be used|driver version is insufficient|no kernel image is available"
             r"|finds no CUDA|ImportError|ModuleNotFoundError|\[ SKIPPED \]|: Skipped\b",
-    "kernel": r"CUDA error|CUDNN_STATUS|CUBLAS_STATUS|illegal memory access|unspecified launch failure|misaligned address|^\S* ?\[cuda\]|\[emulated GPU\]",
+    "kernel": r"CUDA error|CUDNN_STATUS|CUBLAS_STATUS|illegal memory access|unspecified launch failure|misaligned address|\[cuda\] ",
     "build": r"(^|[ :])(fatal )?error( *:|:| [A-Z]*\d+:)|ptxas (fatal|error)|undefined reference|multiple definition",
     "numbers": r": Failure\b|[Nn]ot finite|DIFFERS",
 }

@@ -7,7 +7,9 @@ limit of time cuts off has what was there. --rehearse: on the processor, a round
 
 import concurrent.futures
 import contextlib
+import datetime
 import json
+import os
 import pathlib
 import statistics
 import subprocess
@@ -16,13 +18,13 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "bench"))
-import network  # noqa: E402
+from compare import describe_host  # noqa: E402
 from contenders import Failure, Peer, TooSlow  # noqa: E402
 from store import store  # noqa: E402
 
 ROUNDS, STEPS = 5, 20  # a round has so many steps of each
 READY_S, REHEARSED_READY_S = 150, 400  # for the compilations of torch.compile, all peers at once; a rehearsal has few cores
-ANSWER_S = 60
+ANSWER_S, LINAC_S = 60, 120  # of a step of PyTorch, and of a round of linac, its start included
 BATCH = {"3dgan": 16, "classifier": 64}
 TITLE = {"3dgan": "The 3DGAN's training step on a GPU", "classifier": "The Inclusive Classifier's training step on a GPU"}
 # What is in one side's step alone.
@@ -44,7 +46,7 @@ class Linac:
         self.command = ["bench", "models", model, "--batch", batch, "--device", device, "--seconds", 0.05 * steps, "--json"]
 
     def call(self, *words: object) -> str:
-        done = subprocess.run([self.program, *map(str, words)], cwd=ROOT, capture_output=True, text=True)
+        done = subprocess.run([self.program, *map(str, words)], cwd=ROOT, capture_output=True, text=True, timeout=LINAC_S)
         if done.returncode != 0:
             raise Failure(f"linac failed: {(done.stderr or done.stdout)[-1000:].strip()}")
         return done.stdout
@@ -67,7 +69,7 @@ class Torch:
 
 
 def told(contender: str, failure: BaseException) -> None:
-    words = "no answer in time" if isinstance(failure, TooSlow) else str(failure)
+    words = "no answer in time" if isinstance(failure, (TooSlow, subprocess.TimeoutExpired)) else str(failure)
     print(f"{contender}: error: {words}", flush=True)
 
 
@@ -99,7 +101,7 @@ def contenders_of(what: str, work: pathlib.Path, host: dict, rehearse: bool, at_
     try:
         ready.append(Linac(what, work, device, batch, steps))
         ready[0].measure()  # once before the rounds, as all peers
-    except Failure as failure:
+    except (Failure, subprocess.TimeoutExpired) as failure:
         ready = []
         failed.append("linac, fp32")
         told("linac, fp32", failure)
@@ -131,8 +133,9 @@ def main() -> None:
     host = json.loads((work / "host.json").read_text())
     failed: list[str] = []
     step_s: dict[str, list] = {}
-    result = {**network.provenance("make gpu-day"), "commit": host["commit"], "command": "make gpu-day", "gpus": host["gpus"], "batch": 1 if rehearse else BATCH[what],
-              "steps": 1 if rehearse else STEPS, "rounds": 0, "step_s": step_s, "failed": failed}
+    # The commit is that of what was brought: there may be no git here.
+    result = {"date": datetime.date.today().isoformat(), "command": "make gpu-day", "commit": host["commit"], "gpus": host["gpus"],
+              "cpu": describe_host()["cpu"], "cores": os.cpu_count(), "batch": 1 if rehearse else BATCH[what], "steps": 1 if rehearse else STEPS, "rounds": 0, "step_s": step_s, "failed": failed}
     with contextlib.ExitStack() as at_end:
         ready = contenders_of(what, work, host, rehearse, at_end, failed)
         for index in range(1 if rehearse else ROUNDS):
@@ -141,7 +144,7 @@ def main() -> None:
                     found = contender.measure()
                     step_s.setdefault(contender.label, []).append(found)
                     print(f"round {index + 1}: {contender.label}: {1e3 * found[1]:.2f} ms", flush=True)
-                except (Failure, TooSlow, OSError) as failure:
+                except (Failure, TooSlow, subprocess.TimeoutExpired, OSError) as failure:
                     ready.remove(contender)
                     failed.append(contender.label)
                     told(contender.label, failure)
