@@ -12,8 +12,8 @@ from . import runs
 from .checks import check, wait_for
 from .processes import processes
 
-SETTINGS = {"job": "examples/topology.yaml", "train.replicas": 4, "train.batch": 10, "train.epochs": 2}
-LONG = SETTINGS | {"train.epochs": 500, "checkpoint.every_steps": 5, "checkpoint.keep": 2}
+SETTINGS = {"job": "examples/topology.yaml", **runs.SMALL_CLASSIFIER, "train.replicas": 4, "train.batch": 10, "train.epochs": 2}
+LONG = SETTINGS | {"train.epochs": 5000, "checkpoint.every_steps": 5, "checkpoint.keep": 2}
 
 
 class Client:

@@ -17,7 +17,7 @@ from lib.servers.sshd import Sshd
 from lib.servers.versitygw import Versitygw
 from lib.skips import skipped
 
-SETTINGS = launches.SETTINGS | runs.SMALL_CLASSIFIER
+SETTINGS = launches.SETTINGS
 
 # Greets, and breaks off behind so many bytes while there is a file `cut` that says how many.
 SSH = """#!/bin/sh

@@ -12,7 +12,7 @@ import sys
 import tempfile
 import time
 
-from lib import launches, runs
+from lib import elastic, launches, runs
 from lib.checks import check, wait_for
 from lib.launches import Client
 from lib.ports import free_port
@@ -63,7 +63,7 @@ class Pods:
         home.mkdir()
         variables = {"RANK": rank, "WORLD_SIZE": 2, "LOCAL_RANK": 0, "LOCAL_WORLD_SIZE": 2, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": self.port,
                      "HOME": home, "TMPDIR": home, "XDG_CACHE_HOME": home, "LINAC_RUN_KEY": self.key, "NAMES": self.names, "PATH": self.path,
-                     **self.variables}
+                     **elastic.steady(self.folder.parent, step_ms=30), **self.variables}
         with open(self.log(rank), "ab") as log:
             self.pods[rank] = subprocess.Popen(["bash", self.folder / "worker.sh"], env=runs.environment(**{name: str(value) for name, value in variables.items()}),
                                                stdout=log, stderr=log, start_new_session=True, cwd=home)
@@ -153,7 +153,7 @@ def several(root: pathlib.Path, client: Client, calm: pathlib.Path) -> None:
             pods.start(1)
             pods.start(0)
             here = runs.start(root / "here", {"job": f"{pods.folder}/job.yaml"}, "--resume-or-start", LINAC_GROUPS="k8s:2,here:1", LINAC_GROUP="here", LINAC_RELAY=address,
-                              LINAC_RUN_KEY=pods.key)
+                              LINAC_RUN_KEY=pods.key, **elastic.steady(root, step_ms=30))
             launches.wait_for_steps(out, 6)
             pods.kill(1)
             pods.start(1)

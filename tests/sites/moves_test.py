@@ -11,7 +11,7 @@ import sys
 import tempfile
 import time
 
-from lib import launches, runs
+from lib import elastic, launches, runs
 from lib.checks import check, wait_for
 from lib.launches import Client
 from lib.processes import processes
@@ -151,7 +151,8 @@ def refused(client: Client, root: pathlib.Path) -> None:
 def main() -> None:
     with tempfile.TemporaryDirectory(prefix="linac-moves-", ignore_cleanup_errors=True) as folder:
         root = pathlib.Path(folder)
-        client = Client(root, {name: {"kind": "local", "folder": f"{root}/{name}", "program": runs.LINAC} for name in ("spot", "demand")})
+        paced = {"kind": "local", "program": runs.LINAC, "environment": elastic.steady(root, step_ms=10)}
+        client = Client(root, {name: paced | {"folder": f"{root}/{name}"} for name in ("spot", "demand")})
         try:
             refused(client, root)
             calm = root / "calm"

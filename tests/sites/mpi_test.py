@@ -10,7 +10,7 @@ import sys
 import tempfile
 import time
 
-from lib import launches, runs
+from lib import elastic, launches, runs
 from lib.checks import check
 from lib.launches import LONG, Client, name_in
 from lib.processes import processes
@@ -26,7 +26,7 @@ print("rank", os.environ["RANK"], "of", os.environ["WORLD_SIZE"], "beside", os.e
 class Place:
     def __init__(self, root: pathlib.Path):
         self.root = root
-        common = {"kind": "mpi", "folder": f"{root}/site", "program": runs.LINAC}
+        common = {"kind": "mpi", "folder": f"{root}/site", "program": runs.LINAC, "environment": elastic.steady(root, step_ms=30)}
         user = ["--allow-run-as-root"] if os.geteuid() == 0 else []
         self.open = common | {"arguments": ["--oversubscribe", *user]}
         self.mpich = common | {"mpi": "mpich", "mpirun": ["mpiexec.hydra"]}

@@ -32,7 +32,7 @@ from lib.server_process import Service
 from lib.servers.panda_server import Authority, PandaServer
 
 DATA = runs.ROOT / "data"
-JOB = {"job": "examples/topology.yaml", "train.replicas": 2, "train.batch": 10, "train.epochs": 1, "train.steps_per_epoch": 3}
+JOB = {"job": "examples/topology.yaml", **runs.SMALL_CLASSIFIER, "train.replicas": 2, "train.batch": 10, "train.epochs": 1, "train.steps_per_epoch": 3}
 RUCIO = {"data.train": "[rucio://user.me:showers,rucio://user.me:more]", "data.test": "[rucio://user.me:test]"}
 NO_DATA = {"data.train": "[https://example.org/train.parquet]", "data.test": "[/cvmfs/example.org/test.parquet]"}
 GRID = {"kind": "panda", "prefix": "user.me", "container": "docker://registry.invalid/linac:1", "cpus": 8, "memory": "16G", "time": "11h"}

@@ -22,7 +22,7 @@ from lib.skips import skipped
 
 BOTH = "one:2,two:1"
 # Of steps that have a length of their own at each site: one is lost in their midst, and they compute little while others are waited for.
-SETTINGS, LONG = launches.SETTINGS | runs.SMALL_CLASSIFIER, launches.LONG | runs.SMALL_CLASSIFIER
+SETTINGS, LONG = launches.SETTINGS, launches.LONG
 STEADY = elastic.CLASSIFIER | {"train.replicas": 4, "train.epochs": 6, "distribution.stall_timeout_s": 6}
 APART = SETTINGS | {"train.sync.mode": "local", "train.sync.groups": 2, "train.sync.every": 3}
 

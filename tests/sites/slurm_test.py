@@ -8,7 +8,7 @@ import signal
 import sys
 import tempfile
 
-from lib import launches, runs
+from lib import elastic, launches, runs
 from lib.checks import check
 from lib.launches import LONG, Client, name_in
 from lib.servers.slurm import Slurm
@@ -57,7 +57,8 @@ def main() -> None:
         sys.exit(77)
     with tempfile.TemporaryDirectory(prefix="linac-farm-", ignore_cleanup_errors=True) as folder, Slurm() as cluster:
         root = pathlib.Path(folder)
-        farm = {"kind": "slurm", "folder": f"{root}/site", "program": runs.LINAC, "partition": "main", "workers_per_node": 2, "notice": "5s"}
+        farm = {"kind": "slurm", "folder": f"{root}/site", "program": runs.LINAC, "partition": "main", "workers_per_node": 2, "notice": "5s",
+                "environment": elastic.steady(root, step_ms=30)}
         # As a user may have them for other work.
         others = {"SBATCH_JOB_NAME": "other", "SBATCH_WAIT": "1", "SBATCH_PARTITION": "nowhere", "SQUEUE_PARTITION": "nowhere"}
         client = Client(root, {"farm": farm, "wrong": farm | {"partition": "nowhere"}}, **cluster.environment, **others)

@@ -11,7 +11,7 @@ from lib.checks import check
 from lib.launches import Client, name_in
 from lib.servers.sshd import Sshd
 
-SETTINGS, LONG = launches.SETTINGS | runs.SMALL_CLASSIFIER, launches.LONG | runs.SMALL_CLASSIFIER
+SETTINGS, LONG = launches.SETTINGS, launches.LONG
 
 # An ssh that kills linac before its call number N.
 DEADLY = """#!/bin/sh

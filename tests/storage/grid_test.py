@@ -19,7 +19,7 @@ from lib.skips import skipped
 from range_server import RangeServer, Ranges
 
 TRAIN, TEST, SHOWERS = "topology-train.parquet", "topology-test.parquet", "showers-test.h5"
-JOB = {"job": "examples/topology.yaml", "train.replicas": 3, "train.batch": 10, "train.epochs": 1, "train.steps_per_epoch": 3}
+JOB = {"job": "examples/topology.yaml", **runs.SMALL_CLASSIFIER, "train.replicas": 3, "train.batch": 10, "train.epochs": 1, "train.steps_per_epoch": 3}
 
 
 def trainings(root: pathlib.Path, store: Xrootd) -> None:

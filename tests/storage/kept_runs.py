@@ -9,12 +9,12 @@ import subprocess
 import sys
 import time
 
-from lib import runs
+from lib import elastic, runs
 from lib.checks import check
 from lib.servers.versitygw import Versitygw
 
 # Small steps and many checkpoints, all of which stay: each can be compared.
-JOB = {"job": "examples/topology.yaml", "train.replicas": 2, "train.batch": 30, "train.epochs": 6, "train.steps_per_epoch": 40,
+JOB = {"job": "examples/topology.yaml", **runs.SMALL_CLASSIFIER, "train.replicas": 2, "train.batch": 30, "train.epochs": 6, "train.steps_per_epoch": 40,
        "checkpoint.every_steps": 20, "checkpoint.keep": 100, "workers": 1}
 MANIFEST = "linac-folder.json"
 CLAIM = "linac-claim.json"
@@ -60,6 +60,8 @@ class Bucket:
         return runs.run(self.url, job, *words, status=status, **self.environment(machine, **variables))
 
     def start(self, machine: str, *words: str, job: dict = JOB, **variables: str) -> subprocess.Popen:
+        """One that is disturbed on its way: its steps last."""
+        variables = elastic.steady(self.root, step_ms=25) | variables
         with open(self.root / f"{machine}.log", "ab") as log:
             STARTED.append(subprocess.Popen(runs.arguments(self.url, job, *words), cwd=runs.ROOT, env=runs.environment(**self.environment(machine, **variables)),
                                             stdout=log, stderr=log, start_new_session=True))

@@ -13,7 +13,7 @@ from lib.relay import FaultyRelay
 from lib.runs import linac, tensors
 from lib.servers.versitygw import Versitygw
 
-JOB = {"job": "examples/topology.yaml", "train.replicas": 2, "train.batch": 10, "train.epochs": 1, "train.steps_per_epoch": 3}
+JOB = {"job": "examples/topology.yaml", **runs.SMALL_CLASSIFIER, "train.replicas": 2, "train.batch": 10, "train.epochs": 1, "train.steps_per_epoch": 3}
 DATA = {"data.train": "topology-train.parquet", "data.test": "topology-test.parquet", "data.scaling": "topology-scaling.json"}
 
 
