@@ -18,7 +18,7 @@ for library in fmt nlohmann; do ln -sfn "/usr/include/$library" "$folder/include
 cat >"$folder/Makefile" <<'END'
 flags := -std=c++20 -O1 -ffp-contract=off -DFMT_HEADER_ONLY -Isrc -isystem $(folder)/include -isystem $(gtest)/include -I$(gtest) -Wall -Wextra -Werror
 sources := $(filter-out %/kernels_avx2.cpp %/kernels_avx512.cpp,$(wildcard src/linac/model/kernels/*.cpp)) src/linac/model/kernels/cuda/no_cuda.cpp
-sources += $(patsubst %,src/linac/base/base/%.cpp,error rng thread_pool thread_team)
+sources += $(patsubst %,src/linac/base/base/%.cpp,error rng turned_bit thread_pool thread_team)
 sources += $(gtest)/src/gtest-all.cc $(gtest)/src/gtest_main.cc
 objects := $(patsubst %,$(folder)/%.o,$(subst /,_,$(basename $(sources))))
 $(folder)/kernels_test: $(objects)

@@ -38,20 +38,10 @@ std::optional<int> number_in(std::string_view text) {
   return number;
 }
 
-// "0-3,8" -> 5; nothing when it is no such list.
+// Of a list as the kernel writes it.
 std::optional<int> cpus_in(const std::optional<std::string>& list) {
-  if (!list) return std::nullopt;
-  int count = 0;
-  std::istringstream parts(*list);
-  for (std::string part; std::getline(parts, part, ',');) {
-    const size_t dash = part.find('-');
-    const auto first = number_in(std::string_view(part).substr(0, dash));
-    const auto last = dash == std::string::npos ? first : number_in(std::string_view(part).substr(dash + 1));
-    if (!first || !last || *last < *first) return std::nullopt;
-    count += *last - *first + 1;
-  }
-  if (count == 0 || count > kCpusMax) return std::nullopt;
-  return count;
+  const auto cores = list ? cores_in(*list) : std::nullopt;
+  return cores ? std::optional(static_cast<int>(cores->size())) : std::nullopt;
 }
 
 // Calls visit(cpu) for each that this process may run on; false if the kernel does not tell which these are.
@@ -177,6 +167,28 @@ int usable_cores() {
 double core_time() {
   const Cores cores = read_cores();
   return std::min<double>(cores.allowed, cores.quota);
+}
+
+std::vector<int> allowed_cores() {
+  std::vector<int> cores;
+  for_allowed([&](int cpu) { cores.push_back(cpu); });
+  if (cores.empty()) cores.push_back(0);
+  return cores;
+}
+
+std::optional<std::vector<int>> cores_in(std::string_view list) {
+  std::set<int> cores;
+  for (size_t from = 0; from <= list.size();) {
+    const size_t comma = std::min(list.find(',', from), list.size());
+    const std::string_view part = list.substr(from, comma - from);
+    from = comma + 1;
+    const size_t dash = part.find('-');
+    const auto first = number_in(part.substr(0, dash));
+    const auto last = dash == std::string_view::npos ? first : number_in(part.substr(dash + 1));
+    if (!first || !last || *last < *first) return std::nullopt;
+    for (int core = *first; core <= *last; ++core) cores.insert(core);
+  }
+  return std::vector<int>(cores.begin(), cores.end());
 }
 
 std::optional<double> busy_seconds(const fs::path& root) {

@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <limits>
 #include <optional>
+#include <string_view>
+#include <vector>
 
 namespace linac {
 
@@ -30,6 +32,11 @@ int cores_of_each(const Cores& cores, int processes, Binding binding);
 int usable_cores();
 /// The same as time: of a quota as much as it gives, be it less than a core's.
 double core_time();
+
+/// The numbers of those that this process may run on, ascending; 0 where the kernel does not tell.
+std::vector<int> allowed_cores();
+/// "0-3,8" -> 0, 1, 2, 3, 8, ascending, each once; nothing where it is no such list.
+std::optional<std::vector<int>> cores_in(std::string_view list);
 
 /// Seconds for which the cores that this process may run on have worked since the machine started, whoever let them,
 /// all added; in ticks of the kernel. Nothing where it does not tell.

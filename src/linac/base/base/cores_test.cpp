@@ -112,7 +112,15 @@ TEST(Cores, ABoundProcessHasFewer) {
   ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
   EXPECT_EQ(read({}).allowed, 1);
   EXPECT_EQ(usable_cores(), 1);
+  EXPECT_EQ(allowed_cores(), std::vector<int>{first});
   EXPECT_EQ(sched_setaffinity(0, sizeof before, &before), 0);
+}
+
+TEST(Cores, AListIsRead) {
+  EXPECT_EQ(cores_in("0-3,8"), (std::vector<int>{0, 1, 2, 3, 8}));
+  EXPECT_EQ(cores_in("5,2-3,3"), (std::vector<int>{2, 3, 5}));
+  for (const char* none : {"", "a", "1,", ",1", "3-2", "1-", "-1", "1 2", "99999999"})
+    EXPECT_FALSE(cores_in(none)) << none;
 }
 
 TEST(Cores, BusySecondsAreThoseOfTheCoresThatItMayRunOn) {

@@ -41,9 +41,10 @@ inline constexpr std::array kExitCodes{
     ExitEntry{int(ErrorCode::kNotFinite), ExitClass::kFailed, "some scores are NaN or Inf; the file is whole"},
     ExitEntry{int(ErrorCode::kBudget), ExitClass::kRefused,
               "the run's budget is used up, after a checkpoint: `--resume` with more of it goes on"},
-    ExitEntry{int(ErrorCode::kWrong), ExitClass::kFailed,
-              "an audit (`train.audit`) has found that this worker, or one of those that end so, computes wrongly: "
-              "its host wants a look"},
+    ExitEntry{
+        int(ErrorCode::kWrong), ExitClass::kFailed,
+        "an audit (`train.audit`, `linac bench audit`) has found that this worker, one of those that end so, or a "
+        "core of this host computes wrongly: it wants a look"},
     ExitEntry{int(ErrorCode::kPreempted), ExitClass::kInterrupted,
               "stopped by SIGTERM, SIGINT or SIGUSR1 after a checkpoint: `--resume` goes on"}};
 

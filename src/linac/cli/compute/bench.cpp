@@ -120,6 +120,7 @@ void add_bench_verb(CLI::App& app) {
   add_scaling_bench(*verb);
   add_exchange_bench(*verb);
   add_input_bench(*verb);
+  add_audit_bench(*verb);
 }
 
 }  // namespace linac::cli

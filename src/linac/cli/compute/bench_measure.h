@@ -30,5 +30,7 @@ void add_scaling_bench(CLI::App& bench);
 void add_exchange_bench(CLI::App& bench);
 /// `linac bench input`.
 void add_input_bench(CLI::App& bench);
+/// `linac bench audit`.
+void add_audit_bench(CLI::App& bench);
 
 }  // namespace linac::cli

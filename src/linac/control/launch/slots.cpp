@@ -1,28 +1,18 @@
 #include "linac/control/launch/slots.h"
 
 #include <fmt/format.h>
-#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
 
+#include "linac/base/base/cores.h"
 #include "linac/base/base/error.h"
 #include "linac/base/base/host.h"
 
 namespace linac::launch {
 namespace {
-
-std::vector<int> host_cores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  std::vector<int> cores;
-  if (sched_getaffinity(0, sizeof set, &set) != 0) return {0};
-  for (int core = 0; core < CPU_SETSIZE; ++core)
-    if (CPU_ISSET(core, &set)) cores.push_back(core);
-  return cores;
-}
 
 std::vector<int> host_gpus() {
   std::vector<int> gpus;
@@ -69,11 +59,11 @@ Slots::Slots(std::vector<int> cores, int64_t memory_mb, std::vector<int> gpus, i
       processes_of_core_(processes_of_core) {}
 
 Slots Slots::of_host() {
-  return {host_cores(), host_memory_mb(), host_gpus()};
+  return {allowed_cores(), host_memory_mb(), host_gpus()};
 }
 
 Slots Slots::of_text(const std::string& text) {
-  std::vector<int> cores = host_cores(), gpus = host_gpus();
+  std::vector<int> cores = allowed_cores(), gpus = host_gpus();
   int64_t memory_mb = host_memory_mb(), processes_of_core = kProcessesOfCore;
   for (size_t from = 0; from < text.size();) {
     const size_t comma = std::min(text.find(',', from), text.size());

@@ -10,8 +10,8 @@
 #include "linac/base/base/error.h"
 #include "linac/base/base/rng.h"
 #include "linac/model/kernels/blocked_conv.h"
+#include "linac/model/kernels/fingerprint.h"
 #include "linac/model/kernels/spectral_conv.h"
-#include "linac/model/kernels/test_fingerprint.h"
 
 namespace linac::kernels {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "linac/base/base/rng.h"
-#include "linac/model/kernels/test_fingerprint.h"
+#include "linac/model/kernels/fingerprint.h"
 
 namespace linac::kernels {
 namespace {

@@ -9,9 +9,9 @@
 
 #include "linac/base/base/rng.h"
 #include "linac/base/base/thread_pool.h"
+#include "linac/model/kernels/fingerprint.h"
 #include "linac/model/kernels/recurrent_kernels.h"
 #include "linac/model/kernels/recurrent_reference.h"
-#include "linac/model/kernels/test_fingerprint.h"
 
 namespace linac::kernels {
 namespace {

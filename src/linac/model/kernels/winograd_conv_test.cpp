@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "linac/base/base/rng.h"
+#include "linac/model/kernels/fingerprint.h"
 #include "linac/model/kernels/max_pool.h"
-#include "linac/model/kernels/test_fingerprint.h"
 
 namespace linac::kernels {
 namespace {

@@ -7,7 +7,8 @@
 namespace linac::models {
 
 /// The bits of products, convolutions with their gradients, functions and sums, on one thread: equal texts, the same
-/// bits for all that is tried. Some milliseconds. Not beside other computing: for its time it sets use_threads().
+/// bits for all that is tried. Some milliseconds. For its time it sets use_threads(1): beside other computing only where
+/// that stands already.
 std::string processor_probe();
 
 }  // namespace linac::models

@@ -1,12 +1,12 @@
 #pragma once
-// For tests only: whether another processor computes the same bits.
+// Whether another processor, or another core, computes the same bits. A value; one thread at a time.
 
 #include <cstdint>
 #include <cstring>
 
 namespace linac::kernels {
 
-/// A number that follows from all bits of all floats (FNV-1a over words).
+/// A number that follows from all bits of all floats (FNV-1a over words): one that differs gives another number.
 class Fingerprint {
  public:
   template <class Floats>
