@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "linac/base/job/run_record.h"
+#include "linac/base/job/group_lines.h"
 
 namespace linac::job {
 

@@ -5,17 +5,15 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <limits>
 
 #include "linac/base/base/error.h"
 #include "linac/base/base/log.h"
 #include "linac/base/base/signals.h"
 #include "linac/base/base/trace.h"
-#include "linac/base/job/audit_words.h"
 #include "linac/base/job/run_energy.h"
 #include "linac/train/comm/group.h"
 #include "linac/train/train/agreement.h"
-#include "linac/train/train/audit/finding.h"
+#include "linac/train/train/audit/parting.h"
 #include "linac/train/train/collapse.h"
 #include "linac/train/train/input/input.h"
 #include "linac/train/train/input/shared_reading.h"
@@ -158,7 +156,7 @@ class Trainer {
     loop_.steps->release(state_);  // where others were lost meanwhile, some alone have gathered it for a checkpoint
     const double without_view_s = std::chrono::duration<double>(Clock::now() - left_at_).count();
     record_->view(state_, std::exchange(left_because_, ""), without_view_s);
-    for (const job::AuditLine& line : std::exchange(found_, {})) record_->audited(line);
+    parting_.tell(*record_);
   }
 
   void check_agreement(bool founding) {
@@ -252,7 +250,8 @@ class Trainer {
         budget_->ends_with(state_.global_step + steps, group_.size()))
       wish_ = StepWish::kEnough;
     const StepResult result = loop_.steps->step(state_, rate_here(), wish_, [&] { arrive(behind); });
-    if (result.health == Health::kWrong) part_from_wrong(*result.finding);
+    if (result.health == Health::kWrong)
+      parting_.part(*result.finding, group_, *record_, job_.train.replicas, state_.global_step, leaves_);
     if (result.health != Health::kGood) {
       collapse(result);
       return false;
@@ -279,25 +278,6 @@ class Trainer {
     give_account(clock_[TimePhase::kCompute].wall - begun);
     done_at_once_ = steps;
     return true;
-  }
-
-  // Who computes wrongly leaves, the others do the step again without it. Where nobody can tell who that is, or nobody
-  // else is left, all end.
-  [[noreturn]] void part_from_wrong(const AuditFinding& finding) {
-    found_.push_back(line_of(finding, group_.view(), job_.train.replicas, state_.global_step));
-    const Error error = wrong_error(found_.back());
-    const bool is_end = !finding.suspects.empty() || std::cmp_equal(finding.wrong.size(), group_.size());
-    if (is_end) {
-      for (const job::AuditLine& line : std::exchange(found_, {})) record_->audited(line);
-      throw error;
-    }
-    if (std::ranges::find(finding.wrong, group_.rank()) != finding.wrong.end()) {
-      record_->wait();  // whoever takes the record over finds it whole
-      leaves_ = true;
-      throw error;
-    }
-    for (const int rank : finding.wrong) group_.shut_out(rank, error);
-    throw left(job::in_words(found_.back()));
   }
 
   void take_wishes(const StepResult& result) {
@@ -439,21 +419,19 @@ class Trainer {
   }
 
   void collapse(const StepResult& result) {
-    const bool again = keeps_good() && state_.rollbacks < job_.train.collapse.rollbacks;
-    if (!again) throw collapse_error(job_, state_, result, record_->has_checkpoint());
+    if (!keeps_good() || state_.rollbacks >= job_.train.collapse.rollbacks)
+      throw collapse_error(job_, state_, result, record_->has_checkpoint());
     const auto [what, where] = collapse_of(state_, result);
-    const int rollbacks = state_.rollbacks + 1;
     comm::Moment behind = moment_of(*good_);
-    behind.rollbacks = rollbacks;
+    behind.rollbacks = state_.rollbacks + 1;
     arrive(behind);
     state_ = *good_;
-    state_.rollbacks = rollbacks;
+    state_.rollbacks = behind.rollbacks;
     last_steps_.clear();
-    if (tells()) {
+    if (tells())
       log::warn(fmt::format(
           "collapse: {} ({}); back to epoch {}, step {} with other random numbers and the learning rate x {}", what,
           where, state_.epoch + 1, state_.step, job_.train.collapse.lr_factor));
-    }
     record_->rolled_back(state_, what, where);
     loop_.steps->seek(state_);
   }
@@ -479,8 +457,8 @@ class Trainer {
   std::vector<StepRecord> last_steps_;  // of the last step, or of the last round
   Clock::time_point left_at_ = Clock::now();
   ToldAccount told_;
-  std::string left_because_;           // the last view
-  std::vector<job::AuditLine> found_;  // by audits, and not yet in the record
+  std::string left_because_;  // the last view
+  Parting parting_;
   RunTrace trace_;
   StepWish wish_ = StepWish::kNone;  // in the last step
   int64_t done_at_once_ = 1;         // steps, likewise

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "linac/base/base/error.h"
-#include "linac/base/job/run_record.h"
+#include "linac/base/job/group_lines.h"
 #include "linac/train/comm/membership/view.h"
 
 namespace linac::train {
