@@ -14,8 +14,10 @@ KINDS = {
     "kernel": r"CUDA error|CUDNN_STATUS|CUBLAS_STATUS|illegal memory access|unspecified launch failure|misaligned address|\[cuda\] ",
     "build": r"(^|[ :])(fatal )?error( *:|:| [A-Z]*\d+:)|ptxas (fatal|error)|undefined reference|multiple definition",
     "numbers": r": Failure\b|[Nn]ot finite|DIFFERS",
+    "end": r" failed: ",
 }
-# What a part can also end with: time (its limit), crash (a signal), end (another exit status than 0, without a word of those above).
+QUOTED = "  | "  # begins what stands behind an error that is told already
+# What a part can also end with: time (its limit), crash (a signal), end (another exit status than 0).
 WORDS = 300
 
 
@@ -25,10 +27,10 @@ def errors_of(log: list[str], status: int) -> dict[str, str]:
     for at, line in enumerate(log):
         # A failure of GoogleTest is told in the lines behind it.
         lines = log[at:at + 6] if line.rstrip().endswith((": Failure", ": Skipped")) else [line]
-        end = next((i for i, word in enumerate(lines) if i and (not word.strip() or word.startswith("["))), len(lines))
+        end = next((i for i, word in enumerate(lines) if i and (not word.strip() or re.match(r"\[[-= ]", word))), len(lines))
         words = " ".join(" ".join(lines[:end]).split())
         kind = next((kind for kind, pattern in KINDS.items() if re.search(pattern, words)), None)
-        if kind:
+        if kind and not line.startswith(QUOTED):
             found.setdefault(kind, words[:WORDS])
     if status < 0:
         name = signal.Signals(-status).name

@@ -11,6 +11,7 @@ import datetime
 import json
 import os
 import pathlib
+import re
 import statistics
 import subprocess
 import sys
@@ -20,6 +21,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "bench"))
 from compare import describe_host  # noqa: E402
 from contenders import Failure, Peer, TooSlow  # noqa: E402
+from errors import QUOTED  # noqa: E402
 from store import store  # noqa: E402
 
 ROUNDS, STEPS = 5, 20  # a round has so many steps of each
@@ -69,8 +71,10 @@ class Torch:
 
 
 def told(contender: str, failure: BaseException) -> None:
-    words = "no answer in time" if isinstance(failure, (TooSlow, subprocess.TimeoutExpired)) else str(failure)
-    print(f"{contender}: error: {words}", flush=True)
+    """The exception of a traceback, or the last line, and all of it behind."""
+    lines = ["no answer in time"] if isinstance(failure, (TooSlow, subprocess.TimeoutExpired)) else str(failure).splitlines()
+    raised = [line for line in lines if re.match(r"[\w.]+(Error|Exception)\b", line)]
+    print(f"{contender} failed: {(raised or lines)[-1]}", *(QUOTED + line for line in lines[:-1]), sep="\n", flush=True)
 
 
 def markdown(what: str, result: dict) -> str:

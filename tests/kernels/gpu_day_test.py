@@ -42,8 +42,8 @@ cp "$EMPTY_OBJECT" "$out"
 """
 # An interpreter with PyTorch, which is also each of its peers.
 PYTHON = """#!/bin/sh
-[ "$1" != -c ] || { echo "{\\"version\\": \\"2.11.0+cu130\\", \\"cuda\\": \\"13.0\\", \\"file\\": \\"$SITE/torch/__init__.py\\"}"; exit; }
-case "$*" in *"$BROKEN_MODE"*) [ -z "$BROKEN_MODE" ] || { echo "torch.OutOfMemoryError: CUDA out of memory." >&2; exit 1; } ;; esac
+[ "$1" != -c ] || { echo "{\\"version\\": \\"${TORCH:-2.11.0}+cu130\\", \\"cuda\\": \\"13.0\\", \\"file\\": \\"$SITE/torch/__init__.py\\"}"; exit; }
+case "$*" in *"$BROKEN_MODE"*) [ -z "$BROKEN_MODE" ] || { printf "Traceback:\\n  File error: 1\\ntorch.OutOfMemoryError: CUDA out of memory.\\nSee elsewhere.\\n" >&2; exit 1; } ;; esac
 echo ready
 while read -r verb what; do echo '{"wall_s": 0.125}'; done
 """
@@ -119,19 +119,20 @@ def test_days(host: Host) -> None:
     tests = ["--parts", "build,kernels,nn,devices"]
     rows(host.day(*tests, status=0), "| host | passed", "4 files of kernels for sm_90, 4 programs", "| kernels | passed", "| nn | passed", "| devices | passed")
     rows(host.day("--rehearse", "--parts", "build,3dgan,classifier", status=1, BROKEN_MODE="--mode compile", **{"PATH": os.environ["PATH"]}),
-         "| 3dgan | failed", "| memory | 3dgan | PyTorch compile, fp32: error: torch compile ended: torch.OutOfMemoryError: CUDA out of memory.", "CUDA out of memory.; linac, fp32 500.0 ms, PyTorch eager, fp32 125.0 ms", "| classifier | failed")
+         "| 3dgan | failed", "| memory | 3dgan | PyTorch compile, fp32 failed: torch.OutOfMemoryError: CUDA out of memory. |", "CUDA out of memory.; linac, fp32 500.0 ms, PyTorch eager, fp32 125.0 ms", "| classifier | failed")
     broken = host.day("--rehearse", "--emulated", host.folder / "python", "--parts", "build,nn,3dgan", BROKEN_KERNEL="conv3d")
-    rows(broken, "| build | failed", 'build: src/conv3d.cu(12): error: identifier "taps" is undefined', "| nn | left out | 0 | there is no nn_test", "| missing | 3dgan | linac, fp32: error: left out: no linac-compute, which was not built |")
+    rows(broken, "| build | failed", 'build: src/conv3d.cu(12): error: identifier "taps" is undefined', "| nn | left out | 0 | there is no nn_test", "| missing | 3dgan | linac, fp32 failed: left out: no linac-compute, which was not built |")
     assert "PyTorch eager, fp32" in (host.folder / f"out{host.days}/3dgan.md").read_text(), "PyTorch is not measured where linac is not built"
     rows(host.day("--parts", "build,kernels", CUDA_HOME=str(host.folder)), "| missing | host | no nvcc; set CUDA_HOME", "| host | failed")
     rows(host.day(*tests, PYTHON=sys.executable + "-of-nobody"), "no PyTorch with numpy for", "make gpu-day PYTHON=", "| missing | host | no PyTorch", "| kernels | passed", "| nn | left out", "| host | failed")
+    rows(host.day("--parts", "build", TORCH="2.12.0"), "| missing | host | PyTorch is 2.12.0+cu130, and linac was compiled for 2.11.0")
     rows(host.day("--parts", "build,kernels,nn,devices", "--seconds", "kernels=1", SAY_kernels_test="[ RUN      ] Cuda.Waits hang"), "| kernels | failed | 1 |",
          "| time | kernels | not at its end after 1 s; its last word: [ RUN      ] Cuda.Waits hang", "| nn | passed", "| devices | passed")
     rows(host.day("--parts", "build,kernels,nn", prepare=full("logs/kernels.log")), "| kernels | passed", "| nn | passed", "| disk | logs/kernels.log |", "No space left on device")
     rows(host.day("--parts", "build,kernels", prepare=full("table.md", "logs/build.log")), "| kernels | passed", "| disk | table.md |")
-    skipped = "[cuda] no GPU can be used\n[  SKIPPED ] Cuda.One (0 ms)"
+    skipped = "cuda_test.cpp:1: Skipped\n[cuda] no GPU can be used\n\n[  SKIPPED ] Cuda.One (0 ms)"
     rows(host.day(*tests, SAY_nn_test=skipped, SAY_kernels_test="a.cpp:1: Failure\nout is far\n[  FAILED  ]", SAY_devices_test="crash"),
-         "| load | nn | [cuda] no GPU can be used", "| numbers | kernels | a.cpp:1: Failure out is far |", "| crash | devices | ended by SIGABRT |")
+         "| load | nn | cuda_test.cpp:1: Skipped [cuda] no GPU can be used |", "| numbers | kernels | a.cpp:1: Failure out is far |", "| crash | devices | ended by SIGABRT |")
     rows(host.day(*tests, until="build: passed", SAY_kernels_test="hang"), "| build | passed", "| end | day | ended from outside before its end |")
     rows(host.day("--minutes", "0.3", status=0), "| build | left out | 0 | no time")
     archive = host.folder / "brought.tar.xz"
@@ -157,6 +158,7 @@ def test_errors() -> None:
     assert errors.errors_of(["last word", ""], 3) == {"end": "exit status 3: last word"}
     thrown = ["unknown file: Failure", 'C++ exception with description "[devices] GPU 0 (Made-up): [cuda] adding: unknown error" thrown in the test body.', "", "[  FAILED  ] A"]
     assert list(errors.errors_of(thrown, 1)) == ["kernel"]
+    assert errors.errors_of(["PyTorch eager failed: it went away", f"{errors.QUOTED}ptxas error : no", "TOLD nothing"], 1) == {"end": "PyTorch eager failed: it went away"}
     assert list(errors.errors_of([], -9)) == ["memory"]
 
 
