@@ -44,9 +44,9 @@ def parts_of(options: argparse.Namespace, work: pathlib.Path, out: pathlib.Path)
     return [
         Part("build", 240, [sys.executable, HERE / "build.py", work, options.kernels]),
         Part("kernels", 60, emulated if options.rehearse else tests("kernels_test", "*Cuda*-CudaDevice.*"), [] if options.rehearse else ["kernels_test"]),
-        Part("nn", 60, tests("nn_test", "Cuda.A*:Cuda.W*"), ["nn_test"]),
+        Part("nn", 120, tests("nn_test", "Cuda.A*:Cuda.W*"), ["nn_test"]),
         Part("3dgan", 300, script("steps.py", "3dgan", *rehearse)),
-        Part("bits", 120, script("bits.py", *rehearse), ["linac-compute"]),
+        Part("bits", 180, script("bits.py", *rehearse), ["linac-compute"]),
         Part("classifier", 240, script("steps.py", "classifier", *rehearse)),
         Part("devices", 60, tests("devices_test", "Cuda*Devices.*"), ["devices_test"]),
     ]
