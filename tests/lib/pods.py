@@ -4,7 +4,7 @@ import pathlib
 import shutil
 
 from . import launches
-from .runs import ROOT
+from .runs import ROOT, SMALL_CLASSIFIER
 from .servers.kubelet import IMAGE, VERSION, Kubelet
 
 IMAGE_FILE = ROOT / f"build/packages/linac-{VERSION}-oci.tar"
@@ -24,8 +24,9 @@ def prepared(root: pathlib.Path) -> dict:
     (root / "runs").mkdir()
     for name in ("train.parquet", "test.parquet", "scaling.json"):
         shutil.copy(ROOT / "data" / f"topology-{name}", root / "runs" / name)
-    return launches.SETTINGS | {"data.train": f"[{root}/runs/train.parquet]", "data.test": f"[{root}/runs/test.parquet]",
-                                "data.scaling": f"{root}/runs/scaling.json"}
+    at_full_size = {key: value for key, value in launches.SETTINGS.items() if key not in SMALL_CLASSIFIER}  # nothing else makes a step last there
+    return at_full_size | {"data.train": f"[{root}/runs/train.parquet]", "data.test": f"[{root}/runs/test.parquet]",
+                           "data.scaling": f"{root}/runs/scaling.json"}
 
 
 def sites_of(cluster: Kubelet, root: pathlib.Path) -> dict:

@@ -4,7 +4,7 @@ import pathlib
 import random
 import time
 
-from . import launches, runs
+from . import elastic, launches, runs
 from .checks import check
 from .launches import Client
 from .servers.slurm import Slurm
@@ -15,7 +15,7 @@ SETTINGS = launches.SETTINGS | {"train.epochs": 40, "checkpoint.every_steps": 20
 
 def site(root: pathlib.Path) -> dict:
     return {"kind": "slurm", "folder": f"{root}/site", "program": runs.LINAC, "partition": "main", "workers_per_node": 1, "notice": "5s", "requeue": 100,
-            "environment": {"MASTER_ADDR": "127.0.0.1"}}  # no name server knows the nodes
+            "environment": elastic.steady(root, step_ms=30) | {"MASTER_ADDR": "127.0.0.1"}}  # no name server knows the nodes
 
 
 def lose_nodes(cluster: Slurm, client: Client, name: str, out: pathlib.Path, kills: int, dice: random.Random) -> list[dict]:
