@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Tests that want Keras, one after another, each in a copy of one process that has loaded it: a start of TensorFlow is five seconds of the
+"""Tests that want Keras, one after another, each in a copy of one process that has loaded it: a start of TensorFlow takes seconds of the
 processor, and whoever needs no more of it than models and predictions need not pay it again.
 
   in_turn.py SCRIPT [ARGUMENT ...] [-- SCRIPT [ARGUMENT ...]] ...
 
-Exit status 1 if one of them failed. A copy is made before anything is computed: TensorFlow has no threads yet that it would lack."""
+Exit status 1 if one of them failed. A copy is made before anything is computed, when TensorFlow has no threads of its own yet; OpenBLAS and
+the allocator, which have, know of copies."""
 
 import itertools
 import os
