@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Hosts (network namespaces) with a cache each read a set at a web server that is a host too: each byte leaves it once, in memory order and in
-windows, where the caches are too small as well (bounds with room for answers that are late on a busy machine; bench/share.py measures). A host that is killed leaves the others their bits; one whose ranges come damaged is named and
-asked no more. With data.share=false each host reads all."""
+windows, where the caches are too small as well. A host that is killed leaves the others their bits. With data.share=false each host reads all.
+The bounds have room for answers that are late on a busy machine; bench/share.py measures."""
 
 import os
 import pathlib

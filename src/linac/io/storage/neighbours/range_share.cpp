@@ -50,13 +50,6 @@ void read_shared(const FileRange& range, std::span<std::byte> bytes, const Range
     from_store(bytes);
 }
 
-RangeShare::Held::Held(int64_t size, std::shared_ptr<RangeRooms> from)
-    : bytes(size), rooms(std::move(from)), room(rooms->take(size)) {}
-
-RangeShare::Held::~Held() {
-  rooms->give(std::move(room));
-}
-
 RangeShare::RangeShare(Settings settings)
     : settings_(std::move(settings)), spill_(settings_.folder, settings_.disk_bytes) {}
 
@@ -166,7 +159,7 @@ bool RangeShare::ask(const std::string& owner, const FileRange& range, std::span
 }
 
 std::shared_ptr<RangeShare::Held> RangeShare::bring(const FileRange& range, const FromStore& from_store) {
-  auto held = std::make_shared<Held>(range.bytes, rooms_);
+  auto held = std::make_shared<Held>(range.bytes);
   if (const auto known = spill_.read(range, held->content())) {
     held->checksum = *known;
     return held;

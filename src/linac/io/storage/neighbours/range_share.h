@@ -27,7 +27,6 @@
 
 #include "linac/io/storage/neighbours/file_range.h"
 #include "linac/io/storage/neighbours/range_spill.h"
-#include "linac/io/storage/range_rooms.h"
 
 namespace linac::storage {
 
@@ -73,15 +72,12 @@ class RangeShare {
 
   /// Of a range that this process keeps: shared by those who read it.
   struct Held {
-    Held(int64_t bytes, std::shared_ptr<RangeRooms> rooms);
-    ~Held();
-    Held(const Held&) = delete;
-    Held& operator=(const Held&) = delete;
-    std::span<std::byte> content() const { return {room.bytes.get(), static_cast<size_t>(bytes)}; }
+    explicit Held(int64_t size)
+        : bytes(size), room(std::make_unique_for_overwrite<std::byte[]>(static_cast<size_t>(size))) {}
+    std::span<std::byte> content() const { return {room.get(), static_cast<size_t>(bytes)}; }
 
     const int64_t bytes;
-    const std::shared_ptr<RangeRooms> rooms;
-    RangeRoom room;
+    const std::unique_ptr<std::byte[]> room;
     uint64_t checksum = 0;
   };
   /// What a neighbour asks for. Null: there is none of that version, it is no file of a store, or it cannot be read.
@@ -121,7 +117,6 @@ class RangeShare {
   void read_at_store(std::span<std::byte> bytes, const FromStore& from_store);
 
   const Settings settings_;
-  const std::shared_ptr<RangeRooms> rooms_ = RangeRooms::shared();
   RangeSpill spill_;
 
   mutable std::mutex mutex_;

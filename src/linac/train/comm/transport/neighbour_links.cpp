@@ -22,8 +22,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using storage::FileRange;
 
-constexpr std::chrono::seconds kFarewellTime{1};
-
 /// Before the bytes of an answer; no bytes: the range is not given.
 struct AnswerHead {
   uint64_t bytes = 0, checksum = 0;
@@ -112,7 +110,7 @@ NeighbourLinks::NeighbourLinks(std::shared_ptr<storage::RangeShare> share, Call 
 NeighbourLinks::~NeighbourLinks() {
   serving_->end.come();
   std::unique_lock lock(serving_->mutex);
-  serving_->left.wait_for(lock, kFarewellTime, [this] { return serving_->servers == 0; });
+  serving_->left.wait(lock, [this] { return serving_->servers == 0; });
 }
 
 void NeighbourLinks::set_others(size_t others) {

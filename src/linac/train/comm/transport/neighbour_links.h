@@ -33,7 +33,7 @@ class NeighbourLinks : public storage::RangeLinks {
   using Call = std::function<SecureLink(const std::string& address, const ViewEnd& end)>;
 
   NeighbourLinks(std::shared_ptr<storage::RangeShare> share, Call call);
-  /// Waits for a second at most for answers on their way: a store may not answer.
+  /// Waits for what is being read for others: as long as a store has time to answer.
   ~NeighbourLinks() override;
 
   /// So many others share: what each may have of this process's links.
@@ -44,7 +44,7 @@ class NeighbourLinks : public storage::RangeLinks {
   void take(SecureLink link);
 
  private:
-  /// What answers may outlive.
+  /// What the threads that answer have in common.
   struct Serving;
   struct Peer {
     std::vector<SecureLink> idle{};
