@@ -21,8 +21,8 @@
 namespace linac::storage {
 namespace {
 
-constexpr int64_t kRange = 64 << 10;
-constexpr int kRanges = 24;
+constexpr int64_t kRange = 8 << 10;
+constexpr int kRanges = 240;  // so many that each process has its share of them, whatever the hashes are
 
 std::string pattern(size_t bytes) {
   std::string text(bytes, '\0');
