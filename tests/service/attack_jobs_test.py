@@ -66,14 +66,15 @@ def locations_of_an_older_database_lead_nowhere_else(service, admin, member, fol
 
 def what_lies_in_a_folder_of_an_attempt_is_not_started(service, admin, member, folder) -> None:
     """The folder is there before the job's turn comes, with a command of somebody else's."""
-    first = member.submit(plug_in(folder, "slow", f"import os, time\nwhile not os.path.exists('{folder}/planted'): time.sleep(0.05)"))
+    first = member.submit(plug_in(folder, "slow", "import time; time.sleep(3600)"))
     run = member.submit(plug_in(folder, "mine", "print('my own job')"))
     planted = service.folder / "runs" / run / "attempt-1"
     planted.mkdir(parents=True)
     command = {"argv": ["/bin/sh", "-c", f"id > {folder}/taken-over"], "directory": "/", "log": f"{folder}/planted.log", "account": "", "environment": [],
                "memory_mb": 0, "cores": [], "gpus": [], "stop_grace_s": 1}
     (planted / "command.json").write_text(json.dumps(command))
-    (folder / "planted").touch()
+    status, answer = member.ask("POST", f"/api/v1/runs/{first}/cancel", {})
+    assert status == 200, answer
     member.ended(first)
     member.ended(run)
     assert not (folder / "taken-over").exists(), (folder / "taken-over").read_text()
