@@ -61,8 +61,12 @@ std::string encoded(const FileRange& range) {
 
 std::optional<FileRange> decoded(const std::string& text) {
   const auto json = nlohmann::json::parse(text, nullptr, false);
+  const auto number = [&](const char* name) {
+    const nlohmann::json& value = json.at(name);
+    return value.is_number_integer() ? value.get<int64_t>() : -1;  // of which no range has one
+  };
   try {
-    return FileRange{json.at("url"), json.at("version"), json.at("size"), json.at("offset"), json.at("bytes")};
+    return FileRange{json.at("url"), json.at("version"), number("size"), number("offset"), number("bytes")};
   } catch (const nlohmann::json::exception&) {
     return std::nullopt;
   }
