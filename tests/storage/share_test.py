@@ -93,7 +93,7 @@ def in_windows(world: World, size: int) -> None:
     small = {"LINAC_CACHE_GIB": str(1.1 * size / 3 / 2**30)}
     alone = world.run("windows-alone", "a", windows, **small)
     shared = world.run("windows-shared", HOSTS, windows, **small)
-    check(alone > 2 * size and shared <= alone / 2,
+    check(alone > 2 * size and shared < 0.75 * alone,
           f"in windows, caches too small: one host fetches {alone / size:.2f} times the set in four epochs, three hosts {shared / size:.2f}")
     world.same("windows-shared", "windows-alone", "in windows")
 
