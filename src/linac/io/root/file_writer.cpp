@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "linac/base/base/atomic_file.h"
+#include "linac/base/base/file_bytes.h"
 #include "linac/io/root/blocks.h"
 #include "linac/io/root/streamer_infos.h"
 
@@ -139,13 +140,7 @@ BigEndianBytes FileWriter::begin(const Key& infos, const Key& keys, const Key& f
 }
 
 void FileWriter::write_at(uint64_t offset, std::span<const std::byte> bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = ::pwrite(file_.get(), bytes.data(), bytes.size(), static_cast<off_t>(offset));
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) fail();
-    bytes = bytes.subspan(static_cast<size_t>(written));
-    offset += static_cast<uint64_t>(written);
-  }
+  if (!linac::write_at(file_.get(), bytes, static_cast<int64_t>(offset))) fail();
 }
 
 void FileWriter::fail() const {

@@ -12,6 +12,7 @@
 
 #include "linac/base/base/atomic_file.h"
 #include "linac/base/base/error.h"
+#include "linac/base/base/file_bytes.h"
 #include "linac/base/base/sole_lock.h"
 #include "linac/io/net/http_client.h"
 #include "linac/io/storage/storage.h"
@@ -77,15 +78,9 @@ void FetchedFile::fail(const char* what) const {
 
 uint64_t FetchedFile::checksum_on_disk(int64_t segment, std::vector<std::byte>& room) const {
   room.resize(static_cast<size_t>(bytes_of(segment)));
-  for (size_t done = 0; done < room.size();) {
-    const ssize_t got = ::pread(file_.get(), room.data() + done, room.size() - done,
-                                static_cast<off_t>(segment * kSegmentBytes + static_cast<int64_t>(done)));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) fail("cannot be read back");
-    if (got == 0) return 0;  // cut: as good as another content
-    done += static_cast<size_t>(got);
-  }
-  return checksum(room);
+  if (read_at(file_.get(), room, segment * kSegmentBytes)) return checksum(room);
+  if (errno != 0) fail("cannot be read back");
+  return 0;  // cut: as good as another content
 }
 
 bool FetchedFile::read_journal() {
@@ -121,13 +116,7 @@ int64_t FetchedFile::fetch(int64_t segment) {
   if (one.there) return 0;
   std::vector<std::byte> bytes(static_cast<size_t>(bytes_of(segment)));
   if (!bytes.empty()) source_->read(segment * kSegmentBytes, bytes);
-  for (size_t done = 0; done < bytes.size();) {
-    const ssize_t put = ::pwrite(file_.get(), bytes.data() + done, bytes.size() - done,
-                                 static_cast<off_t>(segment * kSegmentBytes + static_cast<int64_t>(done)));
-    if (put < 0 && errno == EINTR) continue;
-    if (put < 0) fail("cannot be written");
-    done += static_cast<size_t>(put);
-  }
+  if (!write_at(file_.get(), bytes, segment * kSegmentBytes)) fail("cannot be written");
   one = {true, checksum(bytes)};
   const std::string line = fmt::format("\n{} {:x}\n", segment, one.checksum);
   const std::scoped_lock lock(mutex_);

@@ -89,7 +89,6 @@ class RangeShare {
   struct Counts {
     int64_t from_stores = 0, from_others = 0, to_others = 0;  // bytes
     int64_t damaged = 0, failed = 0;                          // answers of others
-    bool operator==(const Counts&) const = default;
   };
   Counts counts() const;
 

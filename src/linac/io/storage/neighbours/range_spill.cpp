@@ -10,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include "linac/base/base/file_bytes.h"
 #include "linac/base/base/log.h"
 #include "linac/io/storage/storage.h"
 
@@ -28,28 +29,6 @@ Descriptor nameless_file(const fs::path& folder) {
   Descriptor file(mkostemp(name.data(), O_CLOEXEC));
   if (file) unlink(name.c_str());
   return file;
-}
-
-bool write_all(int file, std::span<const std::byte> bytes, int64_t offset) {
-  while (!bytes.empty()) {
-    const ssize_t written = pwrite(file, bytes.data(), bytes.size(), offset);
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return false;
-    offset += written;
-    bytes = bytes.subspan(static_cast<size_t>(written));
-  }
-  return true;
-}
-
-bool read_all(int file, std::span<std::byte> bytes, int64_t offset) {
-  while (!bytes.empty()) {
-    const ssize_t got = pread(file, bytes.data(), bytes.size(), offset);
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return false;
-    offset += got;
-    bytes = bytes.subspan(static_cast<size_t>(got));
-  }
-  return true;
 }
 
 }  // namespace
@@ -79,7 +58,7 @@ void RangeSpill::add(const FileRange& range, std::span<const std::byte> content,
     offset = std::exchange(end_, end_ + std::ssize(content));
     file = file_.get();
   }
-  const bool written = write_all(file, content, offset);
+  const bool written = write_at(file, content, offset);
   const std::scoped_lock lock(mutex_);
   if (written) {
     places_[range] = {offset, checksum};
@@ -99,7 +78,7 @@ std::optional<uint64_t> RangeSpill::read(const FileRange& range, std::span<std::
     place = found->second;
     file = file_.get();
   }
-  if (read_all(file, content, place.offset) && checksum(content) == place.checksum) return place.checksum;
+  if (read_at(file, content, place.offset) && checksum(content) == place.checksum) return place.checksum;
   const std::scoped_lock lock(mutex_);
   places_.erase(range);
   return std::nullopt;
@@ -111,11 +90,6 @@ void RangeSpill::clear() {
   end_ = 0;
   if (file_) [[maybe_unused]]
     const int cut = ftruncate(file_.get(), 0);
-}
-
-int64_t RangeSpill::bytes() const {
-  const std::scoped_lock lock(mutex_);
-  return end_;
 }
 
 }  // namespace linac::storage

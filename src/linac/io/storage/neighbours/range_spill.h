@@ -27,7 +27,6 @@ class RangeSpill {
   /// not there, or is damaged, and then it is not there any more.
   std::optional<uint64_t> read(const FileRange& range, std::span<std::byte> content);
   void clear();
-  int64_t bytes() const;
 
  private:
   struct Place {
@@ -38,7 +37,7 @@ class RangeSpill {
 
   const std::filesystem::path folder_;
   const int64_t bytes_max_;
-  mutable std::mutex mutex_;
+  std::mutex mutex_;
   Descriptor file_;
   bool failed_ = false;
   int64_t end_ = 0;

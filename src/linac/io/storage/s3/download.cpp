@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cerrno>
 #include <exception>
 #include <mutex>
 #include <thread>
@@ -14,6 +13,7 @@
 
 #include "linac/base/base/descriptor.h"
 #include "linac/base/base/error.h"
+#include "linac/base/base/file_bytes.h"
 #include "linac/base/base/log.h"
 #include "linac/io/storage/cache.h"
 #include "linac/io/storage/cached_copy.h"
@@ -28,17 +28,6 @@ namespace fs = std::filesystem;
 constexpr int64_t kRangeBytes = kSummedBytes;  // so that each range has its checksum
 constexpr int64_t kSideBySideMax = 4;
 constexpr int kChangesMax = 3;  // so often an object may be replaced while it is fetched
-
-bool write_all(int file, std::span<const std::byte> bytes, int64_t offset) {
-  while (!bytes.empty()) {
-    const ssize_t n = ::pwrite(file, bytes.data(), bytes.size(), offset);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return false;
-    offset += n;
-    bytes = bytes.subspan(static_cast<size_t>(n));
-  }
-  return true;
-}
 
 /// Room for the whole object before its first byte comes; where the disk is full, other copies go.
 void reserve(const CachedCopy& copy, int file, int64_t size, const fs::path& root) {
@@ -70,7 +59,7 @@ PieceSums fetch_ranges(const CachedCopy& copy, int file, const Access& access, c
         const int64_t offset = range * kRangeBytes;
         read_shared({address.url(), reader.version(), state.size, offset, std::ssize(room)}, room,
                     [&](std::span<std::byte> bytes) { reader.read(offset, bytes); });
-        if (!write_all(file, room, offset)) copy.fail_to_write();
+        if (!write_at(file, room, offset)) copy.fail_to_write();
         sums[static_cast<size_t>(range)] = checksum(room);
       }
     } catch (...) {
