@@ -151,6 +151,12 @@ class TrainSchedule(TypedDict, total=False):
     plateau: TrainSchedulePlateau
 
 
+class TrainSplit(TypedDict, total=False):
+    x: int
+    y: int
+    z: int
+
+
 class TrainSync(TypedDict, total=False):
     mode: str
     groups: int
@@ -290,6 +296,7 @@ class Train(TypedDict, total=False):
     early_stopping: TrainEarlyStopping
     collapse: TrainCollapse
     audit: TrainAudit
+    split: TrainSplit
     fit: TrainFit
 
 

@@ -64,6 +64,11 @@ std::optional<double> baseline_of(const EarlyStopping& settings) {
   return error == std::errc() && behind == end && std::isfinite(value) ? std::optional(value) : std::nullopt;
 }
 
+std::string pieces_in_words(const Train& train) {
+  if (train.split.parts() == 1) return fmt::format("train.replicas = {}", train.replicas);
+  return fmt::format("the {} parts of train.replicas = {} and train.split", train.pieces(), train.replicas);
+}
+
 namespace {
 
 void validate_sync(const Train& train, const std::string& where) {
@@ -102,6 +107,25 @@ void validate_audit(const Train& train, const std::string& where) {
                    train.device));
 }
 
+void validate_split(const Train& train, const std::string& where) {
+  constexpr int kPartsMax = 64;
+  const Split& split = train.split;
+  need(split.x > 0 && split.y > 0 && split.z > 0, where, "train.split: x, y and z must be at least 1");
+  need(split.x <= kPartsMax && split.y <= kPartsMax && split.z <= kPartsMax && split.parts() <= kPartsMax, where,
+       fmt::format("train.split: x times y times z must be at most {}", kPartsMax));
+  if (split.parts() == 1) return;
+  need(train.pieces() <= 4096, where,
+       fmt::format("train.replicas = {} in {} parts each are {}, and 4096 is the most", train.replicas, split.parts(),
+                   train.pieces()));
+  need(!train.sync.is_apart(), where,
+       fmt::format("train.split divides replicas that come together in each step: set train.sync.mode = exact, not {}",
+                   train.sync.mode));
+  need(train.audit.rate == 0, where,
+       "train.audit computes whole replicas a second time on one worker, and train.split is for those that fit no "
+       "worker: set train.audit.rate = 0");
+  need(train.device == "cpu", where, "train.split is there for train.device = cpu alone");
+}
+
 void validate_train(const Train& train, const std::string& where) {
   need(train.epochs > 0, where, "train.epochs must be at least 1");
   need(train.max_steps >= 0, where, "train.max_steps must not be negative");
@@ -123,6 +147,7 @@ void validate_train(const Train& train, const std::string& where) {
       "train.precision = bf16 is not there for train.device = cuda: set train.precision = fp32, or train.device = cpu");
   validate_sync(train, where);
   validate_audit(train, where);
+  validate_split(train, where);
   validate_optimizer(train.optimizer, where);
   validate_schedule(train.schedule, where);
   const EarlyStopping& stopping = train.early_stopping;
@@ -252,17 +277,16 @@ void validate(const Job& job, const std::string& where) {
   check_budget(job.budget, where, "budget");
   validate_plan(job.plan, where);
   need(job.workers >= 1, where, "workers must be at least 1");
-  need(job.distribution.workers_min >= 1 && job.distribution.workers_min <= job.train.replicas, where,
-       "distribution.workers_min must be from 1 to train.replicas");
+  need(job.distribution.workers_min >= 1 && job.distribution.workers_min <= job.train.pieces(), where,
+       "distribution.workers_min must be from 1 to train.replicas (times the parts of train.split)");
   need(job.distribution.stall_timeout_s >= 1, where, "distribution.stall_timeout_s must be at least 1");
   need_one_of(job.distribution.on_sigterm, {"stop", "leave"}, where, "distribution.on_sigterm");
   need(job.distribution.restarts >= 0, where, "distribution.restarts must not be negative");
   need(job.distribution.devices_per_worker >= 0 && job.distribution.devices_per_worker <= 64, where,
        "distribution.devices_per_worker must be 0 to 64");
-  need(job.workers <= job.train.replicas, where,
-       fmt::format("workers = {} is more than train.replicas = {}: a worker carries at least one replica; lower "
-                   "workers or raise replicas",
-                   job.workers, job.train.replicas));
+  need(job.workers <= job.train.pieces(), where,
+       fmt::format("workers = {} is more than {}: a worker carries at least one; lower workers or raise replicas",
+                   job.workers, pieces_in_words(job.train)));
 }
 
 // The rate is asked for so often that it has a short name.

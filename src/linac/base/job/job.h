@@ -11,6 +11,7 @@
 #include "linac/base/job/budget.h"
 #include "linac/base/job/job_paths.h"
 #include "linac/base/job/model.h"
+#include "linac/base/job/split.h"
 #include "linac/base/job/sync.h"
 #include "linac/base/optimizer/settings.h"
 
@@ -351,7 +352,11 @@ struct Train {
   EarlyStopping early_stopping;
   Collapse collapse;
   Audit audit;
+  Split split;
   Fit fit;
+
+  /// What workers carry: replicas, or the parts of each.
+  int pieces() const { return replicas * split.parts(); }
 
   template <class V>
   void fields(V& v) {
@@ -383,9 +388,13 @@ struct Train {
     v("early_stopping", early_stopping, "");
     v("collapse", collapse, "");
     v("audit", audit, "");
+    v("split", split, "");
     v("fit", fit, "");
   }
 };
+
+/// "train.replicas = 4", or the parts of them: what a worker carries at least one of.
+std::string pieces_in_words(const Train& train);
 
 struct Validate {
   int every_epochs = 1;

@@ -111,10 +111,10 @@ Launch make_launch(const Site& site, const job::Job& job, const Wishes& wishes) 
     set_workers(launch, wishes.workers);
   else
     launch.workers = static_cast<int>(
-        site.facts().workers > 0 ? std::min<int64_t>(site.facts().workers, job.train.replicas) : job.workers);
-  if (launch.workers > job.train.replicas)
-    throw user_error(fmt::format("[launch] {} workers for train.replicas = {}: a worker carries at least one replica",
-                                 launch.workers, job.train.replicas));
+        site.facts().workers > 0 ? std::min<int64_t>(site.facts().workers, job.train.pieces()) : job.workers);
+  if (launch.workers > job.train.pieces())
+    throw user_error(fmt::format("[launch] {} workers for {}: a worker carries at least one", launch.workers,
+                                 job::pieces_in_words(job.train)));
   if (!wishes.time.empty()) launch.seconds_max = seconds_of("[launch] --time", wishes.time);
   if (!wishes.out.empty() && !wishes.out.starts_with('/') && !wishes.out.starts_with("s3://"))
     throw user_error(

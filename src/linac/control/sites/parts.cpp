@@ -132,10 +132,9 @@ Parts make_parts(const std::vector<PartWish>& wishes, const Wishes& each, const 
     sites += (sites.empty() ? "" : std::string(1, kBetween)) + wish.site;
     parts.all.push_back(std::move(part));
   }
-  if (workers > job.train.replicas)
-    throw user_error(
-        fmt::format("[launch] {} workers at all sites for train.replicas = {}: a worker carries at least one replica",
-                    workers, job.train.replicas));
+  if (workers > job.train.pieces())
+    throw user_error(fmt::format("[launch] {} workers at all sites for {}: a worker carries at least one", workers,
+                                 job::pieces_in_words(job.train)));
   for (Part& part : parts.all) {
     part.changes = {{"environment.LINAC_GROUP", part.site->name()},
                     {kGroupsChange, groups},

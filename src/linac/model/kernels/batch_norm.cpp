@@ -164,11 +164,12 @@ void batch_norm_backward(const float* x, const float* y_gradient, int64_t rows, 
       });
   // x_gradient = gamma s ((g - mean(g)) - (x - mean) s mean(g xhat)) with xhat = (x - mean) s
   std::vector<float> gradient_mean(channels), slope(channels);
-  const auto n = static_cast<double>(rows);
+  for (size_t i = 0; i < channels; ++i) out.gamma[i] *= inverse_deviation[i];
+  std::vector<double> gamma(out.gamma.begin(), out.gamma.end()), beta(out.beta.begin(), out.beta.end());
+  const auto n = static_cast<double>(settings.join_sums ? settings.join_sums(gamma, beta) : rows);
   for (size_t i = 0; i < channels; ++i) {
-    out.gamma[i] *= inverse_deviation[i];
-    gradient_mean[i] = static_cast<float>(out.beta[i] / n);
-    slope[i] = static_cast<float>(inverse_deviation[i] * out.gamma[i] / n);
+    gradient_mean[i] = static_cast<float>(beta[i] / n);
+    slope[i] = static_cast<float>(inverse_deviation[i] * gamma[i] / n);
   }
   const std::vector<float> gradient_mean_line = line_of(gradient_mean), slope_line = line_of(slope);
   const GradientLines lines{mean_line.data(), gradient_mean_line.data(), slope_line.data(), factor_line.data()};

@@ -4,6 +4,7 @@
 // fixed order and no fused multiply-add is used, so every instruction set gives the same bits.
 
 #include <cstdint>
+#include <functional>
 #include <span>
 
 namespace linac::kernels {
@@ -26,10 +27,13 @@ struct BatchNormGradients {
 struct BatchNormSettings {
   std::span<const float> gamma, beta;
   float negative_slope = 1;  // see channel_normalize()
+  /// Of a batch whose rows are in several places: adds the sums of all of them to those of the rows here, and says how
+  /// many rows these are. Empty: all rows are here.
+  std::function<int64_t(std::span<double> gamma, std::span<double> beta)> join_sums{};
 };
 
 /// Backward of channel_normalize() with scale = gamma * inverse_deviation and shift = beta, where mean and deviation
-/// are those of x itself.
+/// are those of all rows; `out` has the gradients of the rows here alone.
 void batch_norm_backward(const float* x, const float* y_gradient, int64_t rows, std::span<const double> mean,
                          std::span<const double> inverse_deviation, const BatchNormSettings& settings,
                          const BatchNormGradients& out);

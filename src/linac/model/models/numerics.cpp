@@ -10,7 +10,9 @@ Numerics numerics_of(const std::string& kernels, const std::string& precision, c
   LINAC_CHECK(precision == "fp32" || precision == "bf16");
   LINAC_CHECK(device == "cpu" || device == "cuda");
   return {kernels == "linac" ? Kernels::kLinac : Kernels::kAten,
-          precision == "fp32" ? Precision::kFp32 : Precision::kBf16, device == "cpu" ? Device::kCpu : Device::kCuda};
+          precision == "fp32" ? Precision::kFp32 : Precision::kBf16,
+          device == "cpu" ? Device::kCpu : Device::kCuda,
+          {}};
 }
 
 void need_device(Device device, int index) {

@@ -3,6 +3,8 @@
 
 #include <string>
 
+#include "linac/model/graph/split/region.h"
+
 namespace linac::models {
 
 /// linac's own kernels where they apply, or LibTorch's alone (ATen), to compare with. The two differ in the last bits.
@@ -18,6 +20,7 @@ struct Numerics {
   Kernels kernels = Kernels::kLinac;
   Precision precision = Precision::kFp32;
   Device device = Device::kCpu;
+  graph::PartGrid split{};  // of the images of a replica, where the model can be divided (models::Supervised)
 };
 
 /// From "linac" or "aten", "fp32" or "bf16", and "cpu" or "cuda"; other names are a broken invariant (the job has been

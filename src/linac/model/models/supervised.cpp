@@ -240,6 +240,29 @@ struct Supervised::Parts {
     return static_cast<float>(graph::add_penalty(graph, parameters, share, gradient));
   }
 
+  /// Weights of which each part has the whole gradient count once: as the first part's.
+  bool is_left_to_the_first(size_t slot) const { return network.whole_weights().at(slot); }
+
+  graph::GradientReady share_of(const graph::PartLink* part, const graph::GradientReady& ready,
+                                const graph::Layout& layout) const {
+    if (part == nullptr || part->part() == 0 || !ready) return ready;
+    return [this, &ready, &layout](int64_t offset, std::span<const float> values) {
+      const auto slot = std::ranges::find(layout.slots, offset, &graph::Slot::offset) - layout.slots.begin();
+      if (!is_left_to_the_first(static_cast<size_t>(slot))) return ready(offset, values);
+      ready(offset, std::vector<float>(values.size(), 0.0F));
+    };
+  }
+
+  /// What all parts have alike: losses, statistics, and those gradients.
+  void leave_to_the_first(const graph::Layout& layout, Contribution& contribution) const {
+    std::ranges::fill(contribution.losses, 0.0F);
+    std::ranges::fill(contribution.statistics, 0.0F);
+    for (size_t slot = 0; slot < layout.slots.size(); ++slot) {
+      const graph::Slot& place = layout.slots[slot];
+      if (is_left_to_the_first(slot)) std::fill_n(contribution.gradient.begin() + place.offset, place.size, 0.0F);
+    }
+  }
+
   // What the outputs behind the graph's own add to the loss; undefined if there are none.
   at::Tensor activity_penalty(const std::vector<at::Tensor>& outputs, double event_weight) const {
     at::Tensor sum;
@@ -395,27 +418,33 @@ bool Supervised::tells_gradients() const {
 }
 
 Contribution Supervised::step(const graph::Parameters& parameters, const LabelledEvents& batch, const RngKey& key,
-                              double event_weight, const graph::GradientReady& ready) const {
+                              double event_weight, const graph::GradientReady& ready, graph::PartLink* part) const {
   const nn::Weights weights = parts_->network.weights(parameters, nn::Gradients::kWanted);
   Contribution contribution;
   RngKey dropout = key;
   dropout.stream = Stream::kDropout;
-  const auto outputs =
-      parts_->run(weights, batch,
-                  {.mode = nn::Mode::kTraining, .dropout_key = dropout, .batch_statistics = &contribution.statistics});
+  const auto outputs = parts_->run(weights, batch,
+                                   {.mode = nn::Mode::kTraining,
+                                    .dropout_key = dropout,
+                                    .batch_statistics = &contribution.statistics,
+                                    .part = part});
   const auto shares = parts_->shares(outputs, batch, event_weight, /*weigh_classes=*/true);
   for (const at::Tensor& share : shares) contribution.losses.push_back(share.item<float>());
   try {
-    contribution.gradient =
-        nn::flat_gradient(shares[0], weights, parameters.trainable_layout,
-                          tells_gradients() ? ready : graph::GradientReady{}, &contribution.stayed_finite);
+    contribution.gradient = nn::flat_gradient(
+        shares[0], weights, parameters.trainable_layout,
+        tells_gradients() ? parts_->share_of(part, ready, parameters.trainable_layout) : graph::GradientReady{},
+        &contribution.stayed_finite);
   } catch (const c10::Error& error) {
     if (!parts_->foreign) throw;
     const std::string reason = error.what_without_backtrace();
     throw user_error(fmt::format("[fit] {}: forward() runs, but LibTorch cannot follow it back: {}", graph().name,
                                  reason.substr(0, reason.find('\n'))));
   }
-  contribution.losses[0] += parts_->add_penalty(parameters, batch.events, event_weight, contribution.gradient);
+  if (part != nullptr && part->part() > 0)
+    parts_->leave_to_the_first(parameters.trainable_layout, contribution);
+  else
+    contribution.losses[0] += parts_->add_penalty(parameters, batch.events, event_weight, contribution.gradient);
   contribution.judge();
   return contribution;
 }
@@ -428,15 +457,17 @@ std::optional<NotFinite> Supervised::find_not_finite(const graph::Parameters& pa
 }
 
 Supervised::Tested Supervised::test(const graph::Parameters& parameters, const LabelledEvents& batch,
-                                    double event_weight) const {
+                                    double event_weight, graph::PartLink* part) const {
   const at::NoGradGuard no_gradient;
-  const Parts::Outputs given = parts_->run(parts_->network.weights(parameters, nn::Gradients::kNone), batch, {});
+  const Parts::Outputs given =
+      parts_->run(parts_->network.weights(parameters, nn::Gradients::kNone), batch, {.part = part});
   const std::vector<at::Tensor>& outputs = given.values;
   Tested tested;
   for (const at::Tensor& share : parts_->shares(given, batch, event_weight, false))
     tested.measures.push_back(share.item<float>());
   AlignedFloats unwanted(parts_->penalized ? parameters.trainable.size() : 0);
   tested.measures[0] += parts_->add_penalty(parameters, batch.events, event_weight, unwanted);
+  if (part != nullptr && part->part() > 0) std::ranges::fill(tested.measures, 0.0F);
   tested.scores.resize(graph().outputs.size());
   for (const Metric& metric : of_all_scores()) {
     const at::Tensor scores = outputs[metric.output].to(at::kCPU).to(at::kFloat).contiguous();

@@ -14,6 +14,7 @@
 #include "linac/model/graph/gradient_ready.h"
 #include "linac/model/graph/graph.h"
 #include "linac/model/graph/parameters.h"
+#include "linac/model/graph/split/part_link.h"
 #include "linac/model/models/contribution.h"
 #include "linac/model/models/foreign_model.h"
 #include "linac/model/models/metrics.h"
@@ -84,8 +85,10 @@ class Supervised {
   /// Whether step() tells `ready` anything.
   bool tells_gradients() const;
   /// `event_weight`: 1 / events of the global batch. The losses are shares of the global batch's. `ready` may be empty.
+  /// Of a network in parts (Numerics::split) the share of one part: the sum over the parts is the replica's; all parts
+  /// of a replica compute it at the same time.
   Contribution step(const graph::Parameters& parameters, const LabelledEvents& batch, const RngKey& key,
-                    double event_weight, const graph::GradientReady& ready = {}) const;
+                    double event_weight, const graph::GradientReady& ready = {}, graph::PartLink* part = nullptr) const;
 
   /// Of a step of such a batch and key (not_finite.h).
   std::optional<NotFinite> find_not_finite(const graph::Parameters& parameters, const LabelledEvents& batch,
@@ -96,8 +99,10 @@ class Supervised {
     std::vector<std::vector<float>>
         scores;  // one an output, (events, shape...); empty where no metric over all is wanted
   };
-  /// In inference mode, without gradient. The class weights do not count here.
-  Tested test(const graph::Parameters& parameters, const LabelledEvents& batch, double event_weight) const;
+  /// In inference mode, without gradient. The class weights do not count here. Of a network in parts as step(); the
+  /// scores are whole on each.
+  Tested test(const graph::Parameters& parameters, const LabelledEvents& batch, double event_weight,
+              graph::PartLink* part = nullptr) const;
 
  private:
   struct Parts;

@@ -3,6 +3,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <cmath>
+#include <cstring>
 
 #include "linac/model/kernels/batch_norm.h"
 
@@ -32,16 +33,71 @@ std::vector<double> inverse_deviation(const BatchMoments& moments, double epsilo
   return result;
 }
 
+/// So many doubles of each part, in order of the parts.
+std::vector<std::vector<double>> doubles_of_parts(graph::PartLink& link, const std::vector<double>& mine) {
+  const auto parts = static_cast<size_t>(link.parts());
+  const size_t floats_each = mine.size() * sizeof(double) / sizeof(float);
+  std::vector<float> packed(floats_each);
+  std::memcpy(packed.data(), mine.data(), mine.size() * sizeof(double));
+  std::vector<std::vector<float>> came(parts, std::vector<float>(floats_each));
+  std::vector<std::span<const float>> to(parts, packed);
+  const std::vector<std::span<float>> from(came.begin(), came.end());
+  link.exchange(to, from);
+  std::vector<std::vector<double>> all(parts, mine);
+  for (size_t part = 0; part < parts; ++part) {
+    if (static_cast<int>(part) != link.part())
+      std::memcpy(all[part].data(), came[part].data(), mine.size() * sizeof(double));
+  }
+  return all;
+}
+
+/// Those of the rows here become those of all parts (Chan, Golub and LeVeque, 1979). How many rows these are.
+int64_t join_moments(graph::PartLink& link, int64_t rows, BatchMoments& moments) {
+  const size_t channels = moments.mean.size();
+  std::vector<double> mine{static_cast<double>(rows)};
+  mine.insert(mine.end(), moments.mean.begin(), moments.mean.end());
+  mine.insert(mine.end(), moments.variance.begin(), moments.variance.end());
+  const auto all = doubles_of_parts(link, mine);
+  double count = 0;
+  for (const auto& one : all) count += one[0];
+  for (size_t c = 0; c < channels; ++c) {
+    double mean = 0, variance = 0;
+    for (const auto& one : all) mean += one[0] / count * one[1 + c];
+    for (const auto& one : all) {
+      const double apart = one[1 + c] - mean;
+      variance += one[0] / count * (one[1 + channels + c] + apart * apart);
+    }
+    moments.mean[c] = mean;
+    moments.variance[c] = variance;
+  }
+  return static_cast<int64_t>(count);
+}
+
+void join_sums(graph::PartLink& link, std::span<double> gamma, std::span<double> beta) {
+  std::vector<double> mine(gamma.begin(), gamma.end());
+  mine.insert(mine.end(), beta.begin(), beta.end());
+  const auto all = doubles_of_parts(link, mine);
+  for (size_t c = 0; c < gamma.size(); ++c) {
+    gamma[c] = beta[c] = 0;
+    for (const auto& one : all) {
+      gamma[c] += one[c];
+      beta[c] += one[gamma.size() + c];
+    }
+  }
+}
+
 class BatchNorm : public torch::autograd::Function<BatchNorm> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x_NCXYZ, const at::Tensor& gamma,
-                            const at::Tensor& beta, double epsilon, double negative_slope, BatchMoments* moments) {
+                            const at::Tensor& beta, double epsilon, double negative_slope, BatchMoments* moments,
+                            graph::PartLink* parts) {
     const at::Tensor x = rows_of(x_NCXYZ);
     const auto channels = static_cast<size_t>(x.size(1));
     const int64_t rows = x.numel() / x.size(1);
     moments->mean.resize(channels);
     moments->variance.resize(channels);
     kernels::channel_moments(x.const_data_ptr<float>(), rows, moments->mean, moments->variance);
+    const int64_t all_rows = parts != nullptr ? join_moments(*parts, rows, *moments) : rows;
     const std::vector<double> inverse = inverse_deviation(*moments, epsilon);
     std::vector<float> scale(channels);
     for (size_t c = 0; c < channels; ++c) scale[c] = static_cast<float>(floats(gamma)[c] * inverse[c]);
@@ -52,6 +108,8 @@ class BatchNorm : public torch::autograd::Function<BatchNorm> {
     context->saved_data["negative_slope"] = negative_slope;
     context->saved_data["mean"] = moments->mean;
     context->saved_data["inverse_deviation"] = inverse;
+    context->saved_data["rows"] = all_rows;
+    context->saved_data["parts"] = reinterpret_cast<int64_t>(parts);
     return y;
   }
 
@@ -63,13 +121,23 @@ class BatchNorm : public torch::autograd::Function<BatchNorm> {
                inverse = context->saved_data["inverse_deviation"].toDoubleVector();
     std::vector<double> gamma_gradient(mean.size()), beta_gradient(mean.size());
     at::Tensor x_gradient = at::empty_like(x);
+    std::function<int64_t(std::span<double>, std::span<double>)> join;
+    if (auto* const parts = reinterpret_cast<graph::PartLink*>(context->saved_data["parts"].toInt())) {
+      join = [parts, rows = context->saved_data["rows"].toInt()](std::span<double> gamma_sums,
+                                                                 std::span<double> beta_sums) {
+        join_sums(*parts, gamma_sums, beta_sums);
+        return rows;
+      };
+    }
     kernels::batch_norm_backward(
         x.const_data_ptr<float>(), y_gradient.const_data_ptr<float>(), x.numel() / x.size(1), mean, inverse,
         {.gamma = floats(gamma),
          .beta = floats(beta),
-         .negative_slope = static_cast<float>(context->saved_data["negative_slope"].toDouble())},
+         .negative_slope = static_cast<float>(context->saved_data["negative_slope"].toDouble()),
+         .join_sums = join},
         {gamma_gradient, beta_gradient, x_gradient.mutable_data_ptr<float>()});
-    return {x_gradient, to_tensor(gamma_gradient), to_tensor(beta_gradient), at::Tensor(), at::Tensor(), at::Tensor()};
+    return {x_gradient,  to_tensor(gamma_gradient), to_tensor(beta_gradient), at::Tensor(), at::Tensor(), at::Tensor(),
+            at::Tensor()};
   }
 };
 
@@ -95,7 +163,7 @@ at::Tensor batch_norm_training(const at::Tensor& x_NCXYZ, const BatchNormLayer& 
   const int64_t channels = x_NCXYZ.size(1);
   return BatchNorm::apply(x_NCXYZ, layer.gamma.defined() ? layer.gamma : at::ones({channels}),
                           layer.beta.defined() ? layer.beta : at::zeros({channels}), layer.epsilon,
-                          layer.negative_slope, &moments);
+                          layer.negative_slope, &moments, layer.parts);
 }
 
 }  // namespace linac::nn

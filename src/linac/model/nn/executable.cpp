@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <map>
+#include <string>
+
 #include "linac/base/base/error.h"
 #include "linac/base/base/trace.h"
 #include "linac/model/graph/calls.h"
@@ -11,6 +14,7 @@
 #include "linac/model/graph/passes/fuse_pooling.h"
 #include "linac/model/graph/passes/join_masks.h"
 #include "linac/model/graph/place.h"
+#include "linac/model/graph/split/split_graph.h"
 #include "linac/model/nn/conv_chain.h"
 #include "linac/model/nn/folded_norm.h"
 #include "linac/model/nn/layers.h"
@@ -44,6 +48,26 @@ std::vector<std::vector<size_t>> values_read_last(const graph::Graph& graph) {
 
 }  // namespace
 
+graph::Graph as_run(graph::Graph graph, Kernels kernels, Device device) {
+  if (kernels != Kernels::kLinac) return graph;
+  graph = graph::join_masks(graph);
+  if (device == Device::kCpu) graph = graph::fuse_pooling(graph::chain_convolutions(graph));
+  return graph::fuse_activations(graph);
+}
+
+std::vector<int> lanes_of(const graph::Graph& graph, Kernels kernels) {
+  std::map<std::string, int> by_name;
+  const graph::Graph run = as_run(graph, kernels, Device::kCpu);
+  for (size_t i = 0; i < run.nodes.size(); ++i) {
+    by_name[run.nodes[i].name] = static_cast<int>(i);
+    if (run.nodes[i].op != "ConvolutionChain") continue;
+    for (const auto& layer : run.nodes[i].attributes.at("layers")) by_name[layer.at("name")] = layer.at("index");
+  }
+  std::vector<int> lanes;
+  for (const graph::Node& node : graph.nodes) lanes.push_back(by_name.contains(node.name) ? by_name.at(node.name) : -1);
+  return lanes;
+}
+
 Weights make_weights(const graph::Graph& graph, const graph::Parameters& parameters, Gradients gradients,
                      Device device) {
   Weights weights;
@@ -67,12 +91,7 @@ Weights make_weights(const graph::Graph& graph, const graph::Parameters& paramet
 }
 
 Executable::Executable(graph::Graph graph, Kernels kernels, Precision precision, Device device)
-    : graph_(std::move(graph)), kernels_(kernels), precision_(precision), device_(device) {
-  if (kernels == Kernels::kLinac) {
-    graph_ = graph::join_masks(graph_);
-    if (device == Device::kCpu) graph_ = graph::fuse_pooling(graph::chain_convolutions(graph_));
-    graph_ = graph::fuse_activations(graph_);
-  }
+    : graph_(as_run(std::move(graph), kernels, device)), kernels_(kernels), precision_(precision), device_(device) {
   norms_ = kernels == Kernels::kLinac ? graph::foldable_norms(graph_) : std::vector<int>(graph_.nodes.size(), -1);
   when_applied_.resize(graph_.nodes.size());
   for (size_t i = 0; i < norms_.size(); ++i) {
@@ -93,6 +112,8 @@ Executable::Executable(graph::Graph graph, Kernels kernels, Precision precision,
       if (!weight.trainable) statistics_slots_.back().push_back(slots++);
   }
   read_last_ = values_read_last(graph_);
+  for (size_t i = 0; i < graph_.nodes.size(); ++i)
+    lanes_.push_back(graph_.nodes[i].attributes.value(graph::kLane, static_cast<uint32_t>(i)));
   parts_read_.resize(graph_.nodes.size());
   for (const graph::Node& node : graph_.nodes) {
     if (node.op == graph::kPart) parts_read_[static_cast<size_t>(node.inputs.at(0))] = true;
@@ -138,7 +159,7 @@ std::vector<at::Tensor> Executable::run(const Weights& weights, const std::vecto
     }
     if (node.mask >= 0) argument_masks[0] = values[static_cast<size_t>(node.mask)];
     RngKey key = options.dropout_key;
-    if (chains_[i] == nullptr) key.lane += static_cast<uint32_t>(i);  // a chain knows its layers' indices
+    if (chains_[i] == nullptr) key.lane += lanes_[i];  // a chain knows its layers' indices
     LayerCall call{node,
                    arguments,
                    folded.empty() ? weights.nodes[i] : folded,

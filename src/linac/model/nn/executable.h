@@ -14,6 +14,7 @@
 #include "linac/base/base/rng.h"
 #include "linac/model/graph/graph.h"
 #include "linac/model/graph/parameters.h"
+#include "linac/model/graph/split/part_link.h"
 #include "linac/model/nn/device.h"
 
 namespace linac::nn {
@@ -41,6 +42,7 @@ struct RunOptions {
   std::vector<float>* batch_statistics = nullptr;
   // Filled with the mask of each output, (N, steps...) of bool: which steps count; undefined where all do.
   std::vector<at::Tensor>* output_masks = nullptr;
+  graph::PartLink* part = nullptr;                   // of a graph of split_graph(): how the part speaks with the others
   std::vector<at::Tensor>* dropout_masks = nullptr;  // for tests: the multipliers drawn by Dropout and inside of
                                                      // layers, and the numbers by which images vary
 };
@@ -52,6 +54,12 @@ enum class Kernels { kLinac, kAten };
 /// What linac's kernels keep between layers and, of recurrent ones, between steps for the backward pass; sums, weights
 /// and what LibTorch computes are float.
 enum class Precision { kFloat, kBfloat16 };
+
+/// The graph after the passes: what an Executable computes.
+graph::Graph as_run(graph::Graph graph, Kernels kernels, Device device);
+/// By node, on the CPU: the lane of its random numbers; -1 where it has none, as what a pass has taken away. For
+/// graph::split_graph, whose parts draw the same numbers.
+std::vector<int> lanes_of(const graph::Graph& graph, Kernels kernels);
 
 class ConvChain;
 
@@ -84,6 +92,7 @@ class Executable {
   graph::Layout statistics_layout_;
   std::vector<std::vector<size_t>> statistics_slots_;  // of each node's layer
   std::vector<float> statistics_shares_;               // of each node's call of it
+  std::vector<uint32_t> lanes_;                        // of each node's random numbers
   std::vector<bool> parts_read_;                       // of each node: whether a Part reads it
   std::vector<std::vector<size_t>> read_last_;         // of each node: whose values nobody reads behind it
 };

@@ -16,7 +16,7 @@ LayerFunction layer_function(const std::string& op) {
     for (const auto& family :
          {core_layers(), random_layers(), convolution_layers(), pooling_layers(), shape_layers(), image_layers(),
           merge_layers(), normalization_layers(), activation_layers(), sequence_layers(), attention_layers(),
-          operation_nodes(), array_operations(), own_layers()})
+          operation_nodes(), array_operations(), own_layers(), part_layers()})
       all.insert(family.begin(), family.end());
     return all;
   }();

@@ -299,7 +299,7 @@ class Trainer {
   }
 
   void give_account(double computed_s) {
-    const auto range = comm::replicas_of(group_.view(), group_.rank(), static_cast<int>(job_.train.replicas));
+    const auto range = comm::replicas_of(group_.view(), group_.rank(), job_.train.pieces());
     told_.tell(group_, clock_, energy_, computed_s, range.end - range.begin);
   }
 

@@ -4,6 +4,7 @@
 #include "linac/model/graph/layers/attributes.h"
 #include "linac/model/graph/layers/families.h"
 #include "linac/model/graph/passes/chain_convolutions.h"
+#include "linac/model/graph/split/split_graph.h"
 
 namespace linac::graph {
 namespace {
@@ -76,6 +77,17 @@ void infer_traced_weight(Node& node, const std::vector<Shape>&) {
   node.weights.push_back({"value", node.output, "zeros", true});
 }
 
+// What split/split_graph puts between the layers of a part.
+void infer_region(Node& node, const std::vector<Shape>& inputs) {
+  const auto part = node.attributes.at("part").get<size_t>();
+  node.output = shape_of(region_from(node.attributes.at("needed").at(part)), inputs[0].back());
+}
+
+void infer_gather(Node& node, const std::vector<Shape>& inputs) {
+  node.output = node.attributes.at("image").get<Shape>();
+  node.output.back() = inputs[0].back();
+}
+
 }  // namespace
 
 std::vector<LayerKind> own_layers() {
@@ -84,6 +96,10 @@ std::vector<LayerKind> own_layers() {
       {"ConvolutionChain", 1, infer_chain, flop_chain},
       {"StepMask", 1, infer_step_mask, flop_per_element},
       {kPart, 1, infer_same, flop_none},
+      {kPartHalo, 1, infer_region, flop_none},
+      {kPartSlice, 1, infer_region, flop_none},
+      {kPartGather, 1, infer_gather, flop_none},
+      {kPartJoin, 1, infer_same, flop_none},
       {"ShowerAngle", 1, infer_scalar_of_image, flop_per_element},
       {"ShowerSum", 1, infer_scalar_of_image, flop_per_element},
   };

@@ -8,6 +8,7 @@
 #include "linac/model/graph/layers.h"
 #include "linac/model/graph/layers/window.h"
 #include "linac/model/graph/passes/rewrite.h"
+#include "linac/model/graph/split/split_graph.h"
 
 namespace linac::graph {
 namespace {
@@ -18,7 +19,8 @@ bool is_convolution(const Node& node) {
 
 bool normalizes_channels(const Node& node) {
   const auto axis = node.attributes.find("axis");
-  return node.op == "BatchNormalization" && (axis == node.attributes.end() || *axis == -1 || *axis == 4);
+  return node.op == "BatchNormalization" && !node.attributes.contains(kAllParts) &&
+         (axis == node.attributes.end() || *axis == -1 || *axis == 4);
 }
 
 bool is_plain_pooling(const Node& node, const char* op) {
@@ -84,7 +86,7 @@ class Walk {
     }
     take([](const Node& node) { return is_plain_pooling(node, "MaxPooling3D"); });
     take(normalizes_channels);
-    take_op("Dropout");
+    take([](const Node& node) { return node.op == "Dropout" && !node.attributes.contains(kRegion); });
     return true;
   }
 

@@ -21,6 +21,7 @@ std::vector<NamedLayer> attention_layers();
 std::vector<NamedLayer> operation_nodes();
 std::vector<NamedLayer> array_operations();
 std::vector<NamedLayer> own_layers();
+std::vector<NamedLayer> part_layers();  // what goes between the parts of an image
 
 /// The function of that name (model/graph/layers/attributes.h, activation_names()).
 at::Tensor activate(const std::string& name, const at::Tensor& x);

@@ -5,6 +5,7 @@
 #include "linac/base/base/error.h"
 #include "linac/model/graph/layers.h"
 #include "linac/model/graph/layers/attributes.h"
+#include "linac/model/graph/split/split_graph.h"
 #include "linac/model/nn/batch_norm.h"
 #include "linac/model/nn/layers/families.h"
 
@@ -67,6 +68,13 @@ at::Tensor masked_batch_normalization(const LayerCall& call, const ScaleAndCente
   return weights.apply(normal.movedim(dim, -1)).movedim(-1, dim);
 }
 
+/// Whose images together give the statistics; null: this one's alone.
+graph::PartLink* parts_of(const LayerCall& call) {
+  if (!call.node.attributes.value(graph::kAllParts, false)) return nullptr;
+  LINAC_CHECK(call.options.part != nullptr);
+  return call.options.part;
+}
+
 /// (N, C, ...) with the normalised axis second; images as NCXYZ, everything else with as many axes.
 at::Tensor batch_normalization(const LayerCall& call) {
   const ScaleAndCenter weights(call);
@@ -89,7 +97,8 @@ at::Tensor batch_normalization(const LayerCall& call) {
                                            {.gamma = weights.gamma,
                                             .beta = weights.beta,
                                             .epsilon = epsilon_of(call),
-                                            .negative_slope = fused_negative_slope(call.node)},
+                                            .negative_slope = fused_negative_slope(call.node),
+                                            .parts = parts_of(call)},
                                            moments);
   hand_over(call, moments);
   return image ? y.movedim(1, dim) : y.movedim(1, -1).reshape(last.sizes()).movedim(-1, dim);

@@ -3,6 +3,7 @@
 
 #include "linac/model/graph/layers/attributes.h"
 #include "linac/model/graph/layers/window.h"
+#include "linac/model/graph/split/split_graph.h"
 #include "linac/model/nn/layers/families.h"
 
 namespace linac::nn {
@@ -36,6 +37,16 @@ at::Tensor average(const at::Tensor& x, const Pool& pool) {
 at::Tensor average_pooling(const LayerCall& call) {
   const Pool pool(call.node, call.x());
   const at::Tensor x = channels_first(call.x());
+  if (call.node.attributes.contains(graph::kOutside)) {  // zeros that are there
+    at::Tensor there = at::ones_like(x.narrow(0, 0, 1).narrow(1, 0, 1));
+    const auto outside = graph::margins(call.node, graph::kOutside, pool.size.size());
+    for (size_t axis = 0; axis < outside.size(); ++axis) {
+      const auto dim = static_cast<int64_t>(axis) + 2;
+      there.narrow(dim, 0, outside[axis][0]).zero_();
+      there.narrow(dim, x.size(dim) - outside[axis][1], outside[axis][1]).zero_();
+    }
+    return channels_last(average(x, pool) / average(there, pool));
+  }
   if (!pool.pads()) return channels_last(average(x, pool));
   const at::Tensor there = at::constant_pad_nd(at::ones_like(x.narrow(0, 0, 1).narrow(1, 0, 1)), pool.padding);
   return channels_last(average(at::constant_pad_nd(x, pool.padding), pool) / average(there, pool));

@@ -8,8 +8,8 @@
 
 namespace linac::train {
 
-bool apply_update(Message& total, const std::string& prefix, const std::vector<std::string>& losses, int replicas,
-                  double learning_rate, Network& network, StepResult& result,
+bool apply_update(Message& total, const std::string& prefix, const std::vector<std::string>& losses,
+                  const std::string& carried, double learning_rate, Network& network, StepResult& result,
                   const std::function<void()>& before_change) {
   result.stop_requested = result.stop_requested || total.flag(Message::kStopWanted) > 0;
   result.leaving = std::max(result.leaving, static_cast<int>(total.flag(Message::kLeaving)));
@@ -20,9 +20,8 @@ bool apply_update(Message& total, const std::string& prefix, const std::vector<s
   if (total.flag(Message::kBrokenReplicas) > 0 || total.flag(Message::kEmptyReplicas) > 0) {
     const bool broken = total.flag(Message::kBrokenReplicas) > 0;
     result.health = broken ? Health::kNotFinite : Health::kEmpty;
-    result.where =
-        fmt::format("{}on {:.0f} of {} replicas", prefix.empty() ? "" : prefix.substr(0, prefix.size() - 1) + " ",
-                    total.flag(broken ? Message::kBrokenReplicas : Message::kEmptyReplicas), replicas);
+    result.where = fmt::format("{}on {:.0f} of {}", prefix.empty() ? "" : prefix.substr(0, prefix.size() - 1) + " ",
+                               total.flag(broken ? Message::kBrokenReplicas : Message::kEmptyReplicas), carried);
     return false;
   }
   if (before_change) before_change();

@@ -11,10 +11,11 @@
 
 namespace linac::train {
 
-/// `total`: of `replicas` replicas; `losses`: the names of its losses, which stand in `result` with `prefix` before
-/// them. False (and why, in `result`) if the network was left as it was. `before_change`: see ReplicaUpdate.
-bool apply_update(Message& total, const std::string& prefix, const std::vector<std::string>& losses, int replicas,
-                  double learning_rate, Network& network, StepResult& result,
+/// `total`: of all replicas, which are `carried` in words ("4 replicas"); `losses`: the names of its losses, which
+/// stand in `result` with `prefix` before them. False (and why, in `result`) if the network was left as it was.
+/// `before_change`: see ReplicaUpdate.
+bool apply_update(Message& total, const std::string& prefix, const std::vector<std::string>& losses,
+                  const std::string& carried, double learning_rate, Network& network, StepResult& result,
                   const std::function<void()>& before_change = {});
 
 }  // namespace linac::train

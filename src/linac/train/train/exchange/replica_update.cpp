@@ -13,6 +13,11 @@
 namespace linac::train {
 namespace {
 
+std::string pieces_in_short(const job::Train& train) {
+  return train.split.parts() > 1 ? fmt::format("{} parts of replicas", train.pieces())
+                                 : fmt::format("{} replicas", train.replicas);
+}
+
 // While it lives.
 class WaitsNoted {
  public:
@@ -32,7 +37,9 @@ ReplicaUpdate::ReplicaUpdate(const job::Job& job, comm::Group& group, const Comp
     : job_(job),
       group_(group),
       devices_(computing.devices ? std::optional<ReplicaDevices>(std::in_place, computing.devices) : std::nullopt),
-      compute_(job, computing.replicas_at_a_time, devices_ ? &*devices_ : nullptr),
+      teams_(job, group),
+      // All parts of a replica that are here wait for each other.
+      compute_(job, std::max(computing.replicas_at_a_time, teams_.parts()), devices_ ? &*devices_ : nullptr),
       exchange_((exchange != nullptr ? exchange : exchange_named(job.train.sync.mode))(
           {job, group, devices_ ? &*devices_ : nullptr, computing.islands.get()})),
       fault_(job.train.audit.fault),
@@ -46,6 +53,7 @@ ReplicaUpdate::ReplicaUpdate(const job::Job& job, comm::Group& group, const Comp
 void ReplicaUpdate::take_place(const TrainState& state) {
   exchange_->take_place();
   exchange_->restore(state.exchange);
+  teams_.take_place();
   if (devices_)
     devices_->take_place(comm::replicas_of(group_.view(), group_.rank(), job_.train.replicas), job_.train.replicas);
 }
@@ -58,14 +66,37 @@ RngKey ReplicaUpdate::key(const TrainState& state, int replica, int ahead) const
           .replica = static_cast<uint32_t>(replica)};
 }
 
-void ReplicaUpdate::sum_chunks(int64_t chunks, const std::function<AlignedFloats(std::span<const int64_t>)>& share,
-                               std::span<float> total) {
+std::vector<int> ReplicaUpdate::owned_replicas() const {
+  std::vector<int> replicas;
+  for (const int piece : owned())
+    if (replicas.empty() || replicas.back() != replica_of(piece)) replicas.push_back(replica_of(piece));
+  return replicas;
+}
+
+size_t ReplicaUpdate::replica_index(size_t piece_index) const {
+  const int replica = replica_of(owned()[piece_index]), first = replica_of(owned().front());
+  return static_cast<size_t>(replica - first);
+}
+
+template <class Work>
+auto ReplicaUpdate::of_piece(int piece, const Work& work) {
+  try {
+    return work();
+  } catch (const std::exception& error) {
+    teams_.give_up(piece, error.what());
+    throw;
+  }
+}
+
+void ReplicaUpdate::sum_chunks(int64_t chunks, const ChunkShare& share, std::span<float> total) {
   std::vector<AlignedFloats> messages(owned().size());
+  teams_.begin();
   compute_.run(messages.size(), [&](size_t index) {
-    group_.mark("test, replica", owned()[index]);
+    const int piece = owned()[index];
+    group_.mark("test, replica", replica_of(piece));
     std::vector<int64_t> mine;
-    for (int64_t chunk = owned()[index]; chunk < chunks; chunk += job_.train.replicas) mine.push_back(chunk);
-    messages[index] = share(mine);
+    for (int64_t chunk = replica_of(piece); chunk < chunks; chunk += job_.train.replicas) mine.push_back(chunk);
+    messages[index] = of_piece(piece, [&] { return share(mine, teams_.link(piece)); });
   });
   exchange_->sum(messages, total);
 }
@@ -108,9 +139,10 @@ bool ReplicaUpdate::run(const std::string& prefix, const std::vector<std::string
   Moments at;
   at.begin = PhaseClock::now();
   if (devices_) devices_->begin(state, number);
+  teams_.begin();
   const ReplicaFunction watched = audited.watched([&](size_t index, const graph::GradientReady& ready) {
     const trace::Span of_replica("replica", owned()[index]);
-    if (!spoiled) return compute(index, ready);
+    if (!spoiled) return of_piece(owned()[index], [&] { return compute(index, ready); });
     models::Contribution made = compute(index, {});
     fault_.spoil(network.parameters.trainable_layout, made, key(state, owned()[index]));
     return made;
@@ -123,8 +155,9 @@ bool ReplicaUpdate::run(const std::string& prefix, const std::vector<std::string
     exchange_->sum(buckets, messages, progress, total);
     disputed = !progress.has_failed() && audited.is_disputed();
     at.summed = PhaseClock::now();
-    applied = !progress.has_failed() && !disputed &&
-              apply_update(total, prefix, losses, job_.train.replicas, learning_rate, network, result, before_change);
+    applied =
+        !progress.has_failed() && !disputed &&
+        apply_update(total, prefix, losses, pieces_in_short(job_.train), learning_rate, network, result, before_change);
     if (applied) state.exchange = exchange_->state();
     at.updated = PhaseClock::now();
   } catch (...) {

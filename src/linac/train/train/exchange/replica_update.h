@@ -25,6 +25,7 @@
 #include "linac/train/train/exchange/compute.h"
 #include "linac/train/train/exchange/exchange.h"
 #include "linac/train/train/exchange/message.h"
+#include "linac/train/train/exchange/part_teams.h"
 #include "linac/train/train/exchange/replica_devices.h"
 #include "linac/train/train/loops/computing.h"
 #include "linac/train/train/loops/loop_steps.h"
@@ -55,22 +56,32 @@ class ReplicaUpdate {
 
   /// Collective. Replica r takes the chunks r, r + replicas, ... of a set: the division of the work follows the
   /// replicas, like everything else. `share` makes the message of the chunks given to it (on several threads at once);
-  /// `total` becomes the sum over the replicas. All have the same size.
-  void sum_chunks(int64_t chunks, const std::function<AlignedFloats(std::span<const int64_t>)>& share,
-                  std::span<float> total);
+  /// `total` becomes the sum over the replicas. All have the same size. Of a replica in parts each is given the same
+  /// chunks, and its link.
+  using ChunkShare = std::function<AlignedFloats(std::span<const int64_t> chunks, graph::PartLink* part)>;
+  void sum_chunks(int64_t chunks, const ChunkShare& share, std::span<float> total);
 
   /// Keys of a step's random numbers: a rollback must not meet the same numbers again, they are what led to the
   /// collapse. `ahead`: of a later step of the epoch.
   RngKey key(const TrainState& state, int replica, int ahead = 0) const;
 
-  /// Of the workers whose replicas come together, and those of this worker.
+  /// Of the workers whose replicas come together, and those of this worker: their pieces, where train.split divides
+  /// them.
   comm::Group& group() { return exchange_->group(); }
   const std::vector<int>& owned() const { return exchange_->owned(); }
+  /// The replicas of these pieces, each once, and among them that of the i-th piece.
+  std::vector<int> owned_replicas() const;
+  size_t replica_index(size_t piece_index) const;
+  int replica_of(int piece) const { return teams_.replica_of(piece); }
+  graph::PartLink* link(int piece) { return teams_.link(piece); }
 
  private:
   struct Moments {
     PhaseClock::Seconds begin, computed, summed, updated;
   };
+  /// Whose end without a result the other parts of its replica hear of.
+  template <class Work>
+  auto of_piece(int piece, const Work& work);
   void account(const Moments& at);
   void account_step(const Moments& at, const std::vector<comm::Group::Wait>& waits, const TrainState& state,
                     size_t network, const SideWork& side);
@@ -85,6 +96,7 @@ class ReplicaUpdate {
   const job::Job& job_;
   comm::Group& group_;
   std::optional<ReplicaDevices> devices_;  // of a worker with several
+  PartTeams teams_;
   ReplicaCompute compute_;
   const std::unique_ptr<Exchange> exchange_;
   std::map<size_t, Messages> messages_;  // by network

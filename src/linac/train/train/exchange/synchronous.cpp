@@ -17,8 +17,8 @@ SynchronousExchange::SynchronousExchange(const ExchangeParts& parts)
     : job_(parts.job), group_(parts.group), devices_(parts.devices) {}
 
 void SynchronousExchange::take_place() {
-  all_.emplace(ReplicaScope{&group_, comm::owned_replicas(job_.train.replicas, group_.view(), group_.rank()),
-                            comm::ReplicaSum(group_, job_.train.replicas)});
+  all_.emplace(ReplicaScope{&group_, comm::owned_replicas(job_.train.pieces(), group_.view(), group_.rank()),
+                            comm::ReplicaSum(group_, job_.train.pieces())});
 }
 
 std::vector<Bucket> SynchronousExchange::cut(const graph::Parameters& network, const Message& message) const {

@@ -103,7 +103,9 @@ std::string order_in_words(const job::Job& job, size_t files) {
 }
 
 models::Numerics numerics_of(const job::Job& job) {
-  return models::numerics_of(job.train.kernels, job.train.precision, job.train.device);
+  models::Numerics numerics = models::numerics_of(job.train.kernels, job.train.precision, job.train.device);
+  numerics.split = {{job.train.split.x, job.train.split.y, job.train.split.z}};
+  return numerics;
 }
 
 void need_model_shape(const graph::Shape& image, const data::Dataset& dataset) {

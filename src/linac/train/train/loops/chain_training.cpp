@@ -252,7 +252,7 @@ TestResult ChainLoop::test(const TrainState& state, Figures figures) {
   if (looked_at > 0) drawn = cell_chain::parts_of(state.networks[kModel].parameters, tables);
   Share whole(set.shape(), looked_at);
   update_.sum_chunks((set.size() + job_.train.batch - 1) / job_.train.batch,
-                     [&](std::span<const int64_t> numbers) {
+                     [&](std::span<const int64_t> numbers, graph::PartLink*) {
                        Share share(set.shape(), looked_at);
                        if (drawn) share.draw.emplace(*drawn, job_.name);
                        for (const int64_t number : numbers) test_chunk(state, tables, number, share);

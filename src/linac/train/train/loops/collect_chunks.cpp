@@ -9,12 +9,13 @@ namespace {
 constexpr int kTag = 18;
 
 // The chunks of a rank, in groups that are a message each.
-std::vector<std::vector<int64_t>> messages_of(const comm::Group& group, int rank, int64_t replicas, int64_t chunks,
-                                              const std::function<size_t(int64_t)>& size) {
+std::vector<std::vector<int64_t>> messages_of(const comm::Group& group, int rank, int64_t replicas, int parts,
+                                              int64_t chunks, const std::function<size_t(int64_t)>& size) {
   std::vector<std::vector<int64_t>> messages;
   size_t floats = 0;
-  for (const int replica : comm::owned_replicas(static_cast<int>(replicas), group.view(), rank)) {
-    for (int64_t chunk = replica; chunk < chunks; chunk += replicas) {
+  for (const int piece : comm::owned_replicas(static_cast<int>(replicas) * parts, group.view(), rank)) {
+    if (piece % parts != 0) continue;
+    for (int64_t chunk = piece / parts; chunk < chunks; chunk += replicas) {
       if (messages.empty() || floats + size(chunk) > kMessageFloats) {
         messages.emplace_back();
         floats = 0;
@@ -28,13 +29,13 @@ std::vector<std::vector<int64_t>> messages_of(const comm::Group& group, int rank
 
 }  // namespace
 
-void collect_chunks(comm::Group& group, int64_t replicas, std::vector<std::vector<float>>& chunks,
+void collect_chunks(comm::Group& group, int64_t replicas, int parts, std::vector<std::vector<float>>& chunks,
                     const std::function<size_t(int64_t)>& size) {
   std::vector<float> message;
   const auto chunk = [&](int64_t number) -> std::vector<float>& { return chunks[static_cast<size_t>(number)]; };
   for (int rank = 1; rank < group.size(); ++rank) {
     if (group.rank() != 0 && group.rank() != rank) continue;
-    for (const auto& numbers : messages_of(group, rank, replicas, static_cast<int64_t>(chunks.size()), size)) {
+    for (const auto& numbers : messages_of(group, rank, replicas, parts, static_cast<int64_t>(chunks.size()), size)) {
       message.clear();
       if (group.rank() == rank) {
         for (const int64_t number : numbers) {

@@ -14,9 +14,10 @@ namespace linac::train {
 /// Floats of a message at most, unless a single chunk has more: 1 MiB.
 constexpr size_t kMessageFloats = 256 << 10;
 
-/// Collective. Chunk c is computed by who owns replica c modulo `replicas`; `size` says its floats, alike on all
-/// workers. Rank 0 has all of `chunks` in the end; of the others those that they have sent are empty then.
-void collect_chunks(comm::Group& group, int64_t replicas, std::vector<std::vector<float>>& chunks,
+/// Collective. Chunk c is computed by who owns replica c modulo `replicas`, the first of its `parts`; `size` says its
+/// floats, alike on all workers. Rank 0 has all of `chunks` in the end; of the others those that they have sent are
+/// empty then.
+void collect_chunks(comm::Group& group, int64_t replicas, int parts, std::vector<std::vector<float>>& chunks,
                     const std::function<size_t(int64_t chunk)>& size);
 
 }  // namespace linac::train

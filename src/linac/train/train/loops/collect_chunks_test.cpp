@@ -29,7 +29,7 @@ Sent collect(int workers, int64_t chunks, size_t floats) {
       for (const int replica : comm::owned_replicas(kReplicas, group->view(), group->rank()))
         for (int64_t chunk = replica; chunk < chunks; chunk += kReplicas)
           values[static_cast<size_t>(chunk)].assign(size(chunk), static_cast<float>(chunk));
-      collect_chunks(*group, kReplicas, values, size);
+      collect_chunks(*group, kReplicas, 1, values, size);
       for (int64_t chunk = 0; chunk < chunks && group->rank() == 0; ++chunk) {
         const std::vector<float>& found = values[static_cast<size_t>(chunk)];
         EXPECT_EQ(found, std::vector<float>(size(chunk), static_cast<float>(chunk)));

@@ -136,7 +136,7 @@ TestResult CustomLoop::test(const TrainState& state, Figures) {
   const PhaseClock::Scope time(clock_, TimePhase::kTest);
   const data::EventTable& table = input_.test();
   const int64_t chunk_events = job_.train.batch;
-  const auto share = [&](std::span<const int64_t> chunks) {
+  const auto share = [&](std::span<const int64_t> chunks, graph::PartLink*) {
     AlignedFloats sums(measures, 0.0F);
     for (const int64_t chunk : chunks) {
       const int64_t first = chunk * chunk_events;

@@ -111,7 +111,7 @@ std::pair<TestResult, TestProjections> Evaluation::run(const graph::Parameters& 
   AlignedFloats total(whole.message().size());
   replicas_.sum_chunks(
       chunks,
-      [&](std::span<const int64_t> numbers) {
+      [&](std::span<const int64_t> numbers, graph::PartLink*) {
         Share share(dataset.shape(), looked_at);
         for (const int64_t number : numbers) chunk(generator, discriminator, epoch, dataset, number, share);
         return share.message();

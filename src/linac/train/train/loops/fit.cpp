@@ -79,19 +79,19 @@ TrainState FitLoop::initial_state() const {
 
 void FitLoop::seek(const TrainState& state) {
   update_.take_place(state);
-  input_.seek(state, update_.owned());
+  input_.seek(state, update_.owned_replicas());
 }
 
-models::Contribution FitLoop::contribution(const TrainState& state, const data::TableBatch& batch, int replica,
-                                           const graph::GradientReady& ready) const {
+models::Contribution FitLoop::contribution(const TrainState& state, const data::TableBatch& batch, int piece,
+                                           const graph::GradientReady& ready) {
   const double event_weight = 1.0 / static_cast<double>(job_.train.batch * job_.train.replicas);
   const int64_t slices = job_.train.accumulate, events = job_.train.batch / slices;
   models::Contribution sum;
   for (int64_t i = 0; i < slices; ++i) {
-    const RngKey key = key_of_slice(update_.key(state, replica), i);
+    const RngKey key = key_of_slice(update_.key(state, update_.replica_of(piece)), i);
     models::Contribution part =
         model_.step(state.networks[kModel].parameters, trained::slice(model_, batch, i * events, events), key,
-                    event_weight, slices == 1 ? ready : graph::GradientReady{});
+                    event_weight, slices == 1 ? ready : graph::GradientReady{}, update_.link(piece));
     if (slices == 1) return part;
     add(sum, part, 1.0F / static_cast<float>(slices));
   }
@@ -119,15 +119,17 @@ StepResult::Cause FitLoop::cause_of(const TrainState& state, const std::vector<d
   for (size_t i = 0; i < broken.size(); ++i) {
     if (broken[i].empty()) continue;
     if (mine["part"] == "") mine["part"] = broken[i];
+    const size_t batch = update_.replica_index(i);
+    const int replica = update_.replica_of(update_.owned()[i]);
     for (int64_t slice = 0; slice < job_.train.accumulate; ++slice) {
       const auto found = model_.find_not_finite(state.networks[kModel].parameters,
-                                                trained::slice(model_, batches[i], slice * events, events),
-                                                key_of_slice(update_.key(state, update_.owned()[i]), slice));
+                                                trained::slice(model_, batches[batch], slice * events, events),
+                                                key_of_slice(update_.key(state, replica), slice));
       if (!found) continue;
       mine["events"] = mine["events"].get<size_t>() + found->events.size();
       if (mine["layer"] != "") continue;
       mine["layer"] = found->layer;
-      mine["first"] = input_.describe_event(i, slice * events + found->events.front());
+      mine["first"] = input_.describe_event(batch, slice * events + found->events.front());
       mine["reason"] = models::reason_of(*found);
       mine["advice"] = models::advice_for_training(*found);
     }
@@ -158,11 +160,11 @@ StepResult FitLoop::step(TrainState& state, double learning_rate, StepWish wish,
     batches = input_.next();
   }
   StepResult result;
-  std::vector<std::string> broken(batches.size());
+  std::vector<std::string> broken(update_.owned().size());
   update_.run(
       "", model_.measures(), state, kModel, learning_rate,
       [&](size_t i, const graph::GradientReady& ready) {
-        models::Contribution made = contribution(state, batches[i], update_.owned()[i], ready);
+        models::Contribution made = contribution(state, batches[update_.replica_index(i)], update_.owned()[i], ready);
         broken[i] = broken_part(made, state.networks[kModel]);
         return made;
       },

@@ -60,8 +60,8 @@ class FitLoop : public LoopSteps, public LoopData, public LoopWords {
   std::vector<data::ColumnRequest> columns_read() const;
   std::vector<data::ColumnRequest> targets() const;  // as the files have them
   std::vector<data::ColumnRequest> targets_among(const std::vector<data::ColumnRequest>& columns) const;
-  models::Contribution contribution(const TrainState& state, const data::TableBatch& batch, int replica,
-                                    const graph::GradientReady& ready) const;
+  models::Contribution contribution(const TrainState& state, const data::TableBatch& batch, int piece,
+                                    const graph::GradientReady& ready);
   /// What of a replica's contribution is not finite, for people; empty if all is.
   std::string broken_part(const models::Contribution& contribution, const Network& network) const;
   StepResult::Cause cause_of(const TrainState& state, const std::vector<data::TableBatch>& batches,

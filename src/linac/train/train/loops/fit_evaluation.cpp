@@ -20,6 +20,11 @@ std::vector<size_t> scored_outputs(const models::Supervised& model) {
   return outputs;
 }
 
+// The one of a replica's parts whose results count where all have the same.
+bool is_first(const graph::PartLink* part) {
+  return part == nullptr || part->part() == 0;
+}
+
 }  // namespace
 
 // Scores and targets of the events, chunk by chunk: a row an event with the sections of the outputs, then what the
@@ -52,8 +57,9 @@ class FitEvaluation::Rows {
     return static_cast<size_t>(std::min(chunk_events_, events_ - number * chunk_events_)) * row_size_;
   }
   void fill(int64_t number, const models::Supervised::Tested& tested, const models::LabelledEvents& events);
-  void collect(comm::Group& group, int64_t replicas) {
-    collect_chunks(group, replicas, chunks_, [this](int64_t number) { return size(number); });
+  void collect(comm::Group& group, const job::Train& train) {
+    collect_chunks(group, train.replicas, train.split.parts(), chunks_,
+                   [this](int64_t number) { return size(number); });
   }
   double mean_over_classes(const models::Metric& metric) const;
 
@@ -122,16 +128,16 @@ FitEvaluation::FitEvaluation(const job::Job& job, const models::Supervised& mode
     : job_(job), model_(model), replicas_(replicas), chunk_events_(job.train.batch / job.train.accumulate) {}
 
 void FitEvaluation::chunk(const graph::Parameters& parameters, const data::EventTable& table, int64_t number,
-                          std::span<float> measures, Rows& rows) const {
+                          std::span<float> measures, Rows& rows, graph::PartLink* part) const {
   const int64_t first = number * chunk_events_;
   std::vector<int64_t> wanted(static_cast<size_t>(std::min(chunk_events_, table.size() - first)));
   std::iota(wanted.begin(), wanted.end(), first);
   data::TableBatch batch;
   table.read(wanted, batch);
   const models::LabelledEvents events = trained::slice(model_, batch, 0, batch.events);
-  const auto tested = model_.test(parameters, events, 1.0 / static_cast<double>(table.size()));
+  const auto tested = model_.test(parameters, events, 1.0 / static_cast<double>(table.size()), part);
   for (size_t i = 0; i < measures.size(); ++i) measures[i] += tested.measures[i];
-  if (rows.wanted()) rows.fill(number, tested, events);
+  if (rows.wanted() && is_first(part)) rows.fill(number, tested, events);
   piece_is_done();
 }
 
@@ -142,9 +148,9 @@ Measures FitEvaluation::run(const graph::Parameters& parameters, const data::Eve
   AlignedFloats sums(model_.measures().size());
   replicas_.sum_chunks(
       rows.chunks(),
-      [&](std::span<const int64_t> numbers) {
+      [&](std::span<const int64_t> numbers, graph::PartLink* part) {
         AlignedFloats share(sums.size());
-        for (const int64_t number : numbers) chunk(parameters, table, number, share, rows);
+        for (const int64_t number : numbers) chunk(parameters, table, number, share, rows, part);
         return share;
       },
       sums);
@@ -153,7 +159,7 @@ Measures FitEvaluation::run(const graph::Parameters& parameters, const data::Eve
   model_.divide_by_weights(measures);
   if (!rows.wanted()) return measures;
   comm::Group& group = replicas_.group();
-  rows.collect(group, job_.train.replicas);
+  rows.collect(group, job_.train);
   const std::vector<models::Metric> metrics = model_.of_all_scores();
   std::vector<double> values(metrics.size());
   if (group.rank() == 0)

@@ -25,7 +25,7 @@ class FitEvaluation {
  private:
   class Rows;
   void chunk(const graph::Parameters& parameters, const data::EventTable& table, int64_t number,
-             std::span<float> measures, Rows& rows) const;
+             std::span<float> measures, Rows& rows, graph::PartLink* part) const;
 
   const job::Job& job_;
   const models::Supervised& model_;

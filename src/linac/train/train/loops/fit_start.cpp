@@ -59,7 +59,9 @@ void close_sizes(const job::Job& job, FitStart& start) {
   const std::vector<graph::Shape> given = trained::given_shapes(job, start.graph);
   const bool says = std::any_of(given.begin(), given.end(), [](const graph::Shape& shape) { return !shape.empty(); });
   if (!says && !graph::has_open_sizes(start.graph)) return;
-  const models::Supervised provisional(start.graph, start.settings, numerics_of(job));
+  models::Numerics undivided = numerics_of(job);
+  undivided.split = {};
+  const models::Supervised provisional(start.graph, start.settings, undivided);
   const std::vector<data::ColumnRequest> columns = labelled_columns(job, provisional);
   trained::InputSizes sizes =
       trained::input_sizes(start.graph, given, job.data.train, columns, trained::transform_of(job, columns));

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include "linac/base/base/error.h"
 #include "linac/train/train/input/shared_files.h"
 #include "linac/train/train/local/local_steps.h"
@@ -70,11 +72,15 @@ std::shared_ptr<LoopSteps> apart(const job::Job& job, comm::Group& group, const 
 struct TrainedKind {
   const char* kind;
   Loop (*make)(const Given& given);
+  bool has_parts;  // whether its replicas can be divided (train.split)
 };
 constexpr TrainedKind kTrainedKinds[] = {
-    {job::ThreeDGanSettings::kKind, adversarial}, {job::InclusiveClassifierSettings::kKind, inclusive_classifier},
-    {job::KerasSettings::kKind, keras},           {job::TorchScriptSettings::kKind, torchscript},
-    {job::CustomSettings::kKind, custom},         {job::CellChainSettings::kKind, cell_chain},
+    {job::ThreeDGanSettings::kKind, adversarial, false},
+    {job::InclusiveClassifierSettings::kKind, inclusive_classifier, true},
+    {job::KerasSettings::kKind, keras, true},
+    {job::TorchScriptSettings::kKind, torchscript, false},
+    {job::CustomSettings::kKind, custom, false},
+    {job::CellChainSettings::kKind, cell_chain, false},
 };
 static_assert(std::size(kTrainedKinds) == std::variant_size_v<job::AnyModel>);
 
@@ -86,6 +92,11 @@ Loop make_loop(const job::Job& job, comm::Group& group, const Computing& computi
   if (job.train.sync.is_apart()) own.islands = std::make_shared<Islands>(job, group);
   for (const TrainedKind& row : kTrainedKinds) {
     if (job.model.kind() != row.kind) continue;
+    if (job.train.split.parts() > 1 && !row.has_parts)
+      throw user_error(
+          fmt::format("[train] train.split divides models from Keras's files, and model.kind = {} is none: set "
+                      "train.split to 1 x 1 x 1",
+                      row.kind));
     Loop loop = row.make({job, group, own, clock, read});
     if (own.islands) loop.steps = apart(job, group, loop, own.islands, clock);
     // What data.split makes of a file has no event in common.

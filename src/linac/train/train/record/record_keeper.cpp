@@ -166,7 +166,7 @@ void RecordKeeper::take_over(bool founding, const TrainState& state, const LastS
         job_, *folder_, *loop_.data, *loop_.words, steps_per_epoch_, group_.size(), settings_.concurrency, state,
         tells(), former_data(*folder_, loop_.data->data(), state.global_step),
         goes_on ? folder_->told_energies() : job::ToldEnergies(),
-        outline_of(job_, *loop_.steps, state, std::min(settings_.concurrency, job_.train.replicas), steps_per_epoch_));
+        outline_of(job_, *loop_.steps, state, std::min(settings_.concurrency, job_.train.pieces()), steps_per_epoch_));
     pictures_.take();  // of what it had kept before
     last_save_ = Clock::now();
     if (copied_) save(state);

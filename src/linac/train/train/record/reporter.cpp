@@ -169,7 +169,7 @@ void Reporter::view(const comm::View& view, int64_t global_step, const std::stri
   line.seconds = seconds;
   for (int rank = 0; rank < view.size(); ++rank) {
     const comm::Member& member = view.members[static_cast<size_t>(rank)];
-    const auto range = comm::replicas_of(view, rank, static_cast<int>(job_.train.replicas));
+    const auto range = comm::replicas_of(view, rank, job_.train.pieces());
     line.members.push_back({.rank = rank, .pid = member.pid, .replicas = range.end - range.begin, .host = member.host});
   }
   folder_.add_metrics(line);

@@ -70,10 +70,9 @@ void run_worker(const RunStart& start, const RunPlace& place, Start begins, cons
 void be_of_group(const RunStart& start, const comm::Rendezvous& rendezvous, trained::CompiledJob whole,
                  const Company& company) {
   job::Job& job = whole.job;
-  if (rendezvous.world_size > job.train.replicas) {
-    throw user_error(
-        fmt::format("[train] {} workers (from {}) for train.replicas = {}: a worker carries at least one replica",
-                    rendezvous.world_size, rendezvous.source, job.train.replicas));
+  if (rendezvous.world_size > job.train.pieces()) {
+    throw user_error(fmt::format("[train] {} workers (from {}) for {}: a worker carries at least one",
+                                 rendezvous.world_size, rendezvous.source, job::pieces_in_words(job.train)));
   }
   job.workers = rendezvous.world_size;
   const Start asked = asked_for(start);

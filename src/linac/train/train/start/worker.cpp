@@ -28,7 +28,7 @@ namespace linac::train {
 namespace {
 
 int replicas_side_by_side(const job::Job& job, const comm::Rendezvous& rendezvous) {
-  return std::clamp(comm::cores_of_worker(rendezvous, read_cores()) / job.train.threads, 1, job.train.replicas);
+  return std::clamp(comm::cores_of_worker(rendezvous, read_cores()) / job.train.threads, 1, job.train.pieces());
 }
 
 // The device of the process, or several as a group.
@@ -105,7 +105,7 @@ comm::GroupSettings group_settings(const job::Job& job, const Worker& worker) {
   const bool local = job.train.sync.is_apart();
   return {.stall_timeout = milliseconds(job.distribution.stall_timeout_s),
           .members_min = job.distribution.workers_min,
-          .replicas = job.distribution.balance || local ? job.train.replicas : 0,
+          .replicas = job.distribution.balance || local ? job.train.pieces() : 0,
           .pack = local ? job.train.replicas / job.train.sync.groups : 0,
           .open = !worker.listen.empty(),
           .listen = worker.listen,
