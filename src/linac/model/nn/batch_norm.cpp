@@ -3,9 +3,9 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <cmath>
-#include <cstring>
 
 #include "linac/model/kernels/batch_norm.h"
+#include "linac/model/nn/part_numbers.h"
 
 namespace linac::nn {
 namespace {
@@ -31,24 +31,6 @@ std::vector<double> inverse_deviation(const BatchMoments& moments, double epsilo
   std::vector<double> result;
   for (const double variance : moments.variance) result.push_back(1 / std::sqrt(variance + epsilon));
   return result;
-}
-
-/// So many doubles of each part, in order of the parts.
-std::vector<std::vector<double>> doubles_of_parts(graph::PartLink& link, const std::vector<double>& mine) {
-  const auto parts = static_cast<size_t>(link.parts());
-  const size_t floats_each = mine.size() * sizeof(double) / sizeof(float);
-  std::vector<float> packed(floats_each);
-  std::memcpy(packed.data(), mine.data(), mine.size() * sizeof(double));
-  std::vector<std::vector<float>> came(parts, std::vector<float>(floats_each));
-  std::vector<std::span<const float>> to(parts, packed);
-  const std::vector<std::span<float>> from(came.begin(), came.end());
-  link.exchange(to, from);
-  std::vector<std::vector<double>> all(parts, mine);
-  for (size_t part = 0; part < parts; ++part) {
-    if (static_cast<int>(part) != link.part())
-      std::memcpy(all[part].data(), came[part].data(), mine.size() * sizeof(double));
-  }
-  return all;
 }
 
 /// Those of the rows here become those of all parts (Chan, Golub and LeVeque, 1979). How many rows these are.

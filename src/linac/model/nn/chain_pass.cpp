@@ -5,9 +5,21 @@
 
 #include "linac/base/base/lender.h"
 #include "linac/model/kernels/plane_kernels.h"
+#include "linac/model/nn/part_numbers.h"
 #include "linac/model/nn/threads.h"
 
 namespace linac::nn {
+
+void grow(Blocks& blocks, int64_t count, int64_t floats) {
+  if (static_cast<int64_t>(blocks.size()) < count) blocks.resize(static_cast<size_t>(count));
+  for (AlignedFloats& block : blocks) kernels::grown(block, floats);
+}
+
+std::shared_ptr<WorkingMemory> WorkingMemory::borrow() {
+  static const auto lender = std::make_shared<Lender<WorkingMemory>>();
+  return lender->borrow();
+}
+
 namespace {
 
 using kernels::BlockedExtent;
@@ -15,7 +27,6 @@ using kernels::Extent3;
 using kernels::KeptRows;
 using kernels::Parallel;
 using kernels::ReadRows;
-using kernels::RowGradient;
 using kernels::RowShape;
 using kernels::RowSink;
 using kernels::RowTransform;
@@ -26,16 +37,6 @@ using kernels::thread_scratch;
 constexpr int64_t kLanes = kernels::kBlockEvents;
 constexpr int64_t kPairOfLanes = 2 * kLanes;  // two sums a channel and event
 
-void grow(Blocks& blocks, int64_t count, int64_t floats) {
-  if (static_cast<int64_t>(blocks.size()) < count) blocks.resize(static_cast<size_t>(count));
-  for (AlignedFloats& block : blocks) kernels::grown(block, floats);
-}
-
-std::shared_ptr<WorkingMemory> borrow_working_memory() {
-  static const auto lender = std::make_shared<Lender<WorkingMemory>>();
-  return lender->borrow();
-}
-
 void make_room(const ChainPlan& plan, int64_t events, bool training, ChainBuffers* buffers) {
   const int64_t blocks = (events + kLanes - 1) / kLanes;
   grow(buffers->input, blocks, plan.stages.front().in.floats());
@@ -44,7 +45,7 @@ void make_room(const ChainPlan& plan, int64_t events, bool training, ChainBuffer
     const Stage& stage = plan.stages[s];
     ChainBuffers::Kept& kept = buffers->stages[s];
     // Without a backward pass two images in turn are enough: those of the first two stages grow to the largest.
-    const int64_t floats = plan.storage == Storage::kFloat ? stage.out.floats() : stage.out.floats() / 2;
+    const int64_t floats = plan.storage == Storage::kFloat ? stage.frame().floats() : stage.frame().floats() / 2;
     grow(training ? kept.r : buffers->stages[std::min<size_t>(s % 2, plan.stages.size() - 1)].r, blocks, floats);
     if (!training) continue;
     kept.sums.resize(static_cast<size_t>(blocks));
@@ -53,20 +54,23 @@ void make_room(const ChainPlan& plan, int64_t events, bool training, ChainBuffer
       sums.resize(static_cast<size_t>(stage.out.cells[0] * stage.out.channels * kPairOfLanes));
     kept.won.resize(static_cast<size_t>(blocks));
     for (auto& won : kept.won) won.resize(static_cast<size_t>(stage.pooled() ? stage.made.floats() / kLanes : 0));
-    for (auto& mask : kept.masks) mask.resize(static_cast<size_t>(stage.dropped() ? stage.out.floats() / kLanes : 0));
+    for (auto& mask : kept.masks)
+      mask.resize(static_cast<size_t>(stage.dropped() ? stage.frame().floats() / kLanes : 0));
   }
 }
 
 }  // namespace
 
 ChainPass::ChainPass(std::shared_ptr<const ChainPlan> plan, std::shared_ptr<ChainBuffers> buffers,
-                     std::vector<at::Tensor> weights, int64_t events, bool training, const RngKey& dropout_key)
+                     std::vector<at::Tensor> weights, int64_t events, bool training, const RngKey& dropout_key,
+                     graph::PartLink* parts)
     : plan_(std::move(plan)),
       buffers_(std::move(buffers)),
       weights_(std::move(weights)),
       events_(events),
       training_(training),
       dropout_key_(dropout_key),
+      parts_(parts),
       rows_(kernels::row_kernels(kernels::best_isa())) {
   make_room(*plan_, events, training, buffers_.get());
 }
@@ -94,8 +98,8 @@ RowTransform ChainPass::row_transform(size_t s, int64_t block, int64_t x, int64_
   if (stage(s).normalized())
     what.mean = state.mean_f.data(), what.scale = state.scale.data(), what.shift = state.shift.data();
   if (training_ && stage(s).dropped()) {
-    what.mask =
-        state.masks[static_cast<size_t>(block)].data() + (x * stage(s).out.cells[1] + y) * stage(s).out.row() / kLanes;
+    const BlockedExtent& frame = stage(s).frame();
+    what.mask = state.masks[static_cast<size_t>(block)].data() + (x * frame.cells[1] + y) * frame.row() / kLanes;
     what.kept = stage(s).kept();
   }
   return what;
@@ -103,7 +107,7 @@ RowTransform ChainPass::row_transform(size_t s, int64_t block, int64_t x, int64_
 
 ReadRows ChainPass::output(size_t s, int64_t block) const {
   const KeptRows r = image(s, block);
-  const BlockedExtent extent = stage(s).out;
+  const BlockedExtent extent = stage(s).frame();
   return [=, this](int64_t x, int64_t y, int64_t count, float* scratch) -> const float* {
     const KeptRows from = r.at(x * extent.plane() + y * extent.row());
     const RowTransform what = row_transform(s, block, x, y);
@@ -121,16 +125,19 @@ ReadRows ChainPass::input(size_t s, int64_t block) const {
 }
 
 void ChainPass::draw_mask(size_t s, int64_t block, int64_t x, int64_t y, int64_t count) const {
-  const BlockedExtent& extent = stage(s).out;
+  const BlockedExtent& extent = stage(s).frame();
+  const Extent3& whole = stage(s).drawn_for;  // of which the frame is a part
+  const int64_t first_x = stage(s).drawn_at[0] - (stage(s).halo ? stage(s).halo->own.x[0] : 0),
+                first_y = stage(s).drawn_at[1] - (stage(s).halo ? stage(s).halo->own.y[0] : 0);
   RngKey key = dropout_key_;
   key.lane += stage(s).lane;
   const PhiloxSequence sequence = philox_sequence(key);
-  const int64_t row = extent.channels * extent.cells[2], all = extent.floats() / kLanes;
+  const int64_t row = extent.channels * extent.cells[2], all = whole[0] * whole[1] * row;
   std::vector<uint16_t> bits(static_cast<size_t>(row));
   uint16_t* mask = kept(s).masks[static_cast<size_t>(block)].data() + (x * extent.cells[1] + y) * row;
   for (int64_t i = 0; i < count; ++i, mask += row) {
     rows_.keep_bits(sequence.key.data(), sequence.counter.data(), static_cast<uint64_t>(block * kLanes),
-                    static_cast<uint64_t>((all + 7) / 8), (x * extent.cells[1] + y + i) * row, row,
+                    static_cast<uint64_t>((all + 7) / 8), ((first_x + x) * whole[1] + first_y + y + i) * row, row,
                     static_cast<uint32_t>(std::lround(stage(s).rate * 65536)), bits.data());
     for (int64_t z = 0; z < extent.cells[2]; ++z) {
       for (int64_t c = 0; c < extent.channels; ++c)
@@ -162,12 +169,27 @@ std::vector<std::array<double, 2>> ChainPass::total(size_t s) const {
   return totals;
 }
 
+std::vector<std::array<double, 2>> ChainPass::total_of_all(size_t s, const std::vector<std::array<double, 2>>& own,
+                                                           double& cells) const {
+  cells = static_cast<double>(events_ * kernels::cells(stage(s).out.cells));
+  if (!stage(s).all_parts) return own;
+  std::vector<double> mine{cells};
+  for (const auto& [first, second] : own) mine.insert(mine.end(), {first, second});
+  std::vector<double> sum(mine.size(), 0.0);
+  for (const std::vector<double>& of_part : doubles_of_parts(*parts_, mine))
+    for (size_t i = 0; i < sum.size(); ++i) sum[i] += of_part[i];
+  cells = sum[0];
+  std::vector<std::array<double, 2>> totals(own.size());
+  for (size_t i = 0; i + 1 < sum.size(); ++i) totals[i / 2][i % 2] = sum[i + 1];
+  return totals;
+}
+
 void ChainPass::finish_rows(size_t s, int64_t block, int64_t x, int64_t y, int64_t count, const float* data) const {
   const BlockedExtent& extent = stage(s).out;
   rows_.activate({count, extent.channels, extent.cells[2]}, data, weight(stage(s).bias), stage(s).slope,
                  training_ && stage(s).by_batch() ? sums(s, block, x) : nullptr,
-                 image(s, block).at(x * extent.plane() + y * extent.row()));
-  if (training_ && stage(s).dropped()) draw_mask(s, block, x, y, count);
+                 image(s, block).at(stage(s).in_frame(x, y)));
+  if (training_ && stage(s).dropped() && !stage(s).halo) draw_mask(s, block, x, y, count);
 }
 
 uint16_t* ChainPass::won(size_t s, int64_t block, int64_t x, int64_t y) const {
@@ -219,6 +241,16 @@ void ChainPass::forward_stage(size_t s) const {
     if (pooled) pool_planes(s, block);
   }
   if (stage(s).normalized()) set_moments(s);
+  if (!stage(s).halo) return;
+  const ChainHalo& halo = *stage(s).halo;
+  const bool halves = plan_->storage == Storage::kBfloat16;
+  const int64_t row = halo.frame.row() / (halves ? 2 : 1);
+  fetch_rows(*parts_, halo, blocks(), row, [&](int64_t block, int64_t x, int64_t y) {
+    return static_cast<float*>(image(s, block).image) + (x * halo.frame.cells[1] + y) * row;
+  });
+  if (!training_ || !stage(s).dropped()) return;
+  for (int64_t block = 0; block < blocks(); ++block)
+    parallel_(halo.frame.cells[0], [&](int64_t x) { draw_mask(s, block, x, 0, halo.frame.cells[1]); });
 }
 
 double ChainPass::inverse_deviation(size_t s, size_t channel) const {
@@ -231,10 +263,11 @@ void ChainPass::set_moments(size_t s) const {
   state.mean.resize(channels), state.variance.resize(channels);
   state.mean_f.resize(channels), state.scale.resize(channels), state.shift.resize(channels);
   const bool by_batch = training_ && stage(s).by_batch();
-  const auto totals = by_batch ? total(s) : std::vector<std::array<double, 2>>(channels);
+  double cells = 0;
+  const auto totals = by_batch ? total_of_all(s, total(s), cells) : std::vector<std::array<double, 2>>(channels);
   for (size_t c = 0; c < channels; ++c) {
-    double mean = totals[c][0] / count(s);
-    double variance = std::max(0.0, totals[c][1] / count(s) - mean * mean);
+    double mean = totals[c][0] / cells;
+    double variance = std::max(0.0, totals[c][1] / cells - mean * mean);
     if (!by_batch) {
       mean = weight(stage(s).moving_mean)[c];
       variance = weight(stage(s).moving_mean + 1)[c];
@@ -248,7 +281,7 @@ void ChainPass::set_moments(size_t s) const {
 }
 
 at::Tensor ChainPass::forward(const at::Tensor& x_NXYZC) {
-  working_ = borrow_working_memory();
+  working_ = WorkingMemory::borrow();
   parallel_ = threads();
   const BlockedExtent& in = stage(0).in;
   const float* const plain = x_NXYZC.const_data_ptr<float>();
@@ -306,173 +339,6 @@ at::Tensor ChainPass::mask_tensor(size_t s) const {
     }
   }
   return mask;
-}
-
-void ChainPass::finish_gradient_rows(size_t s, int64_t block, int64_t x, int64_t y, int64_t count,
-                                     const float* data) const {
-  const BlockedExtent& extent = stage(s).out;
-  const int64_t at = x * extent.plane() + y * extent.row();
-  rows_.through_dropout({count, extent.channels, extent.cells[2]}, data, row_transform(s, block, x, y),
-                        image(s, block).at(at), stage(s).by_batch() ? sums(s, block, x) : nullptr,
-                        gradient(s, block).at(at));
-}
-
-void ChainPass::start_backward(const at::Tensor& gradient_NXYZC) const {
-  const size_t last = plan_->stages.size() - 1;
-  const BlockedExtent to = stage(last).out, from = plan_->output;
-  Blocks& targets = working_->gradients[last % 2];
-  grow(targets, blocks(), to.floats());
-  clear_sums(last);
-  grow(working_->gradients[(last + 1) % 2], 1, from.floats());
-  AlignedFloats& blocked = working_->gradients[(last + 1) % 2].front();
-  for (int64_t block = 0; block < blocks(); ++block) {
-    kernels::to_blocked(from, gradient_NXYZC.const_data_ptr<float>() + block * from.floats(), events_of(block),
-                        blocked.data(), parallel_);
-    if (plan_->pooled()) {  // cells that no pool covers
-      AlignedFloats& target = targets[static_cast<size_t>(block)];
-      std::fill_n(target.begin(), to.floats(), 0.0F);
-    }
-    parallel_(from.cells[0], [&](int64_t x) {
-      const float* const plane = blocked.data() + x * from.plane();
-      for_pooled_rows(x, [&](int64_t to_x, int64_t to_y, int64_t y) {
-        const float* row = plane + y * from.row();
-        if (plan_->pooled()) {
-          float* const spread = thread_scratch(Scratch::kSink, to.row());
-          rows_.unpool({1, to.channels, to.cells[2]}, row, plan_->pool[2], pool_factor(), spread);
-          row = spread;
-        }
-        finish_gradient_rows(last, block, to_x, to_y, 1, row);
-      });
-    });
-  }
-}
-
-std::vector<at::Tensor> ChainPass::backward(const at::Tensor& gradient_NXYZC, bool image_wanted,
-                                            const std::vector<bool>& weights_wanted, const WeightReady& ready) {
-  std::vector<at::Tensor> results(weights_.size() + 1);
-  const auto wanted = [&](int index) { return index >= 0 && weights_wanted[static_cast<size_t>(index)]; };
-  working_ = borrow_working_memory();
-  parallel_ = threads();
-  start_backward(gradient_NXYZC);
-  for (size_t s = plan_->stages.size(); s-- > 0;) {
-    const Stage& here = stage(s);
-    StageFactors factors = normalization_factors(s);
-    if (wanted(here.gamma)) results[static_cast<size_t>(here.gamma) + 1] = factors.gamma;
-    if (wanted(here.beta)) results[static_cast<size_t>(here.beta) + 1] = factors.beta;
-    const bool data_wanted = s > 0 || image_wanted;
-    at::Tensor kernel_gradient, bias_gradient;
-    if (wanted(here.kernel)) kernel_gradient = at::zeros_like(weights_[static_cast<size_t>(here.kernel)]);
-    if (wanted(here.bias)) bias_gradient = at::zeros_like(weights_[static_cast<size_t>(here.bias)]);
-    if (data_wanted) grow(working_->gradients[(s + 1) % 2], blocks(), here.in.floats());
-    if (s > 0 && stage(s - 1).by_batch()) clear_sums(s - 1);
-    for (int64_t block = 0; block < blocks(); ++block)
-      backward_block(s, block, factors, data_wanted, kernel_gradient, bias_gradient);
-    if (here.kernel >= 0) results[static_cast<size_t>(here.kernel) + 1] = kernel_gradient;
-    if (here.bias >= 0) results[static_cast<size_t>(here.bias) + 1] = bias_gradient;
-    for (const int index : {here.bias, here.kernel, here.beta, here.gamma}) {
-      if (wanted(index)) ready(static_cast<size_t>(index), results[static_cast<size_t>(index) + 1]);
-    }
-  }
-  if (image_wanted) results[0] = plain_input_gradient();
-  working_ = nullptr;
-  return results;
-}
-
-ChainPass::StageFactors ChainPass::normalization_factors(size_t s) const {
-  StageFactors factors;
-  if (!stage(s).normalized()) return factors;
-  if (stage(s).frozen) {
-    factors.of_y = kept(s).scale;
-    factors.of_r.assign(factors.of_y.size(), 0.0F);
-    factors.offset = factors.of_r;
-    return factors;
-  }
-  const auto totals = total(s);
-  factors.gamma = at::empty({stage(s).out.channels}, at::kFloat);
-  factors.beta = at::empty({stage(s).out.channels}, at::kFloat);
-  for (size_t c = 0; c < totals.size(); ++c) {
-    const double inverse = inverse_deviation(s, c), scale = weight(stage(s).gamma, c, 1) * inverse;
-    factors.of_y.push_back(static_cast<float>(scale));
-    factors.of_r.push_back(static_cast<float>(-scale * inverse * inverse * totals[c][1] / count(s)));
-    factors.offset.push_back(static_cast<float>(-scale * totals[c][0] / count(s)));
-    factors.gamma.mutable_data_ptr<float>()[c] = static_cast<float>(totals[c][1] * inverse);
-    factors.beta.mutable_data_ptr<float>()[c] = static_cast<float>(totals[c][0]);
-  }
-  return factors;
-}
-
-ReadRows ChainPass::conv_gradient(size_t s, int64_t block, const StageFactors& factors) const {
-  const BlockedExtent extent = stage(s).out, made = stage(s).made;
-  const Extent3 size = stage(s).window;
-  const KeptRows r = image(s, block), dy = gradient(s, block);
-  RowGradient what;
-  what.slope = stage(s).slope;
-  if (stage(s).normalized()) {
-    what.y_factor = factors.of_y.data(), what.r_factor = factors.of_r.data();
-    what.offset = factors.offset.data(), what.mean = kept(s).mean_f.data();
-  }
-  const bool as_it_is = what.mean == nullptr && what.slope == 1 && dy.storage == Storage::kFloat;
-  const ReadRows of_rows = [=, this](int64_t x, int64_t y, int64_t count, float* scratch) -> const float* {
-    const int64_t at = x * extent.plane() + y * extent.row();
-    if (as_it_is) return dy.at(at).floats();
-    rows_.gradient({count, extent.channels, extent.cells[2]}, r.at(at), dy.at(at), what, scratch);
-    return scratch;
-  };
-  if (!stage(s).pooled()) return of_rows;
-  return [=, this](int64_t x, int64_t y, int64_t count, float* scratch) -> const float* {
-    float* const pooled = thread_scratch(Scratch::kPooled, extent.row());
-    float* to = scratch;
-    for (const int64_t end = y + count; y < end; ++y, to += made.row()) {
-      if (x / size[0] >= extent.cells[0] || y / size[1] >= extent.cells[1]) {
-        std::fill_n(to, made.row(), 0.0F);
-        continue;
-      }
-      rows_.max_unpool({1, made.channels, made.cells[2]}, of_rows(x / size[0], y / size[1], 1, pooled), size[2],
-                       won(s, block, x, y), to);
-    }
-    return scratch;
-  };
-}
-
-void ChainPass::backward_block(size_t s, int64_t block, const StageFactors& factors, bool data_wanted,
-                               const at::Tensor& kernel_gradient, const at::Tensor& bias_gradient) const {
-  const BlockedExtent before = stage(s).in;
-  kernels::ConvGradients gradients;
-  if (data_wanted) {
-    float* const target = working_->gradients[(s + 1) % 2][static_cast<size_t>(block)].data();
-    gradients.in.place = [=](int64_t x, int64_t y, int64_t) { return target + x * before.plane() + y * before.row(); };
-    if (s > 0) {
-      gradients.in.place = [=](int64_t, int64_t, int64_t count) {
-        return thread_scratch(Scratch::kSink, count * before.row());
-      };
-      gradients.in.finish = [=, this](int64_t x, int64_t y, int64_t count, float* data) {
-        finish_gradient_rows(s - 1, block, x, y, count, data);
-      };
-    }
-  }
-  const bool weights_wanted = kernel_gradient.defined() || bias_gradient.defined();
-  const at::Tensor kernel =
-      weights_wanted ? at::empty_like(weights_[static_cast<size_t>(stage(s).kernel)]) : at::Tensor();
-  const at::Tensor bias = weights_wanted ? at::empty({stage(s).out.channels}, at::kFloat) : at::Tensor();
-  if (weights_wanted) {
-    gradients.weights = kernel.mutable_data_ptr<float>();
-    gradients.bias = bias.mutable_data_ptr<float>();
-  }
-  if (!weights_wanted && !data_wanted) return;
-  stage(s).conv->backward(input(s, block), conv_gradient(s, block, factors), weight(stage(s).kernel), events_of(block),
-                          gradients, working_->workspace, parallel_);
-  if (kernel_gradient.defined()) kernel_gradient.add_(kernel);
-  if (bias_gradient.defined()) bias_gradient.add_(bias);
-}
-
-at::Tensor ChainPass::plain_input_gradient() const {
-  const BlockedExtent& in = stage(0).in;
-  const at::Tensor result = at::empty({events_, in.cells[0], in.cells[1], in.cells[2], in.channels}, at::kFloat);
-  for (int64_t block = 0; block < blocks(); ++block) {
-    kernels::to_plain(in, working_->gradients[1][static_cast<size_t>(block)].data(), events_of(block),
-                      result.mutable_data_ptr<float>() + block * in.floats(), parallel_);
-  }
-  return result;
 }
 
 }  // namespace linac::nn

@@ -21,10 +21,15 @@ namespace linac::nn {
 
 /// Images of 16 events each, one a block of the batch.
 using Blocks = std::vector<AlignedFloats>;
+/// At least so many blocks, each of at least so many floats.
+void grow(Blocks& blocks, int64_t count, int64_t floats);
 
 /// Memory that a pass works in and nothing keeps: one for each pass that runs at the moment, whatever its chain.
 struct WorkingMemory {
+  static std::shared_ptr<WorkingMemory> borrow();
+
   std::array<Blocks, 2> gradients;  // towards a stage's y and the one before it, in turn
+  Blocks frame;                     // ChainPass::frame(), where the former are kept in another form
   AlignedFloats largest;            // of a block's windows, plane by plane
   kernels::ConvWorkspace workspace;
 };
@@ -45,9 +50,11 @@ struct ChainBuffers {
 
 class ChainPass {
  public:
-  /// `buffers` are nobody else's. `weights`: the chain's, dense. `dropout_key`: of node 0.
+  /// `buffers` are nobody else's. `weights`: the chain's, dense. `dropout_key`: of node 0. `parts`: of a divided image,
+  /// whose passes are collective.
   ChainPass(std::shared_ptr<const ChainPlan> plan, std::shared_ptr<ChainBuffers> buffers,
-            std::vector<at::Tensor> weights, int64_t events, bool training, const RngKey& dropout_key);
+            std::vector<at::Tensor> weights, int64_t events, bool training, const RngKey& dropout_key,
+            graph::PartLink* parts = nullptr);
 
   /// Images with Keras's axes, in and out.
   at::Tensor forward(const at::Tensor& x_NXYZC);
@@ -87,7 +94,9 @@ class ChainPass {
   void clear_sums(size_t s) const;
   /// [channel][2]: over blocks, planes and the events' lanes, in this order.
   std::vector<std::array<double, 2>> total(size_t s) const;
-  double count(size_t s) const { return static_cast<double>(events_ * kernels::cells(stage(s).out.cells)); }
+  /// total() of all parts of the image, and of how many cells.
+  std::vector<std::array<double, 2>> total_of_all(size_t s, const std::vector<std::array<double, 2>>& own,
+                                                  double& cells) const;
 
   void forward_stage(size_t s) const;
   /// Bias, activation and what is kept of rows that a convolution has written and a pool has joined.
@@ -125,6 +134,10 @@ class ChainPass {
   void finish_gradient_rows(size_t s, int64_t block, int64_t x, int64_t y, int64_t count, const float* data) const;
 
   void start_backward(const at::Tensor& gradient_NXYZC) const;
+  /// The gradient towards the y of stage s with the rows of others, as a convolution has written it.
+  float* frame(size_t s, int64_t block) const;
+  /// When all rows are there: those of others go to them, and theirs come.
+  void finish_frame(size_t s) const;
 
   struct StageFactors {
     std::vector<float> of_y, of_r, offset;
@@ -151,6 +164,7 @@ class ChainPass {
   RngKey dropout_key_;
   std::shared_ptr<WorkingMemory> working_;  // while forward() or backward() runs
   kernels::Parallel parallel_;              // the same
+  graph::PartLink* parts_;
   const kernels::RowKernels& rows_;
 };
 

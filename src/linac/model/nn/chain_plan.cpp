@@ -7,6 +7,7 @@
 #include "linac/base/base/error.h"
 #include "linac/model/graph/layers.h"
 #include "linac/model/graph/passes/chain_convolutions.h"
+#include "linac/model/graph/split/split_graph.h"
 #include "linac/model/kernels/upsample_conv.h"
 
 namespace linac::nn {
@@ -36,6 +37,13 @@ struct Assembly {
       padding = graph::zero_padding(layer);
       padding_name = layer.name + " + ";
       return;  // `shape` stays that of the image before the padding
+    }
+    if (layer.op == graph::kPartHalo) {
+      ChainHalo& halo = stages.back().halo.emplace(layer, shape);
+      padding = halo.padding;
+      padding_name = layer.name + " + ";
+      shape = {halo.frame.cells[0], halo.frame.cells[1], halo.frame.cells[2], shape[3]};
+      return;
     }
     if (layer.op == "Conv3D") {
       add_conv(layer, window);
@@ -101,6 +109,7 @@ struct Assembly {
       LINAC_CHECK(layer.output[3] == stage.out.channels && cells_of(layer.output) == stage.out.cells);
     } else if (layer.op == "BatchNormalization") {
       stage.epsilon = layer.attributes.value("epsilon", 1e-3);
+      stage.all_parts = layer.attributes.value(graph::kAllParts, false);
       if (layer.attributes.value("scale", true)) stage.gamma = weight++;
       if (layer.attributes.value("center", true)) stage.beta = weight++;
       stage.moving_mean = weight;
@@ -108,7 +117,13 @@ struct Assembly {
       weight += 2;
     } else if (layer.op == "Dropout") {
       stage.rate = layer.attributes.at("rate").get<double>();
-      stage.lane = index;
+      stage.lane = layer.attributes.value(graph::kLane, index);
+      stage.drawn_for = stage.out.cells;
+      if (layer.attributes.contains(graph::kRegion)) {
+        const graph::Region region = graph::region_from(layer.attributes.at(graph::kRegion));
+        stage.drawn_for = cells_of(layer.attributes.at(graph::kImage).get<graph::Shape>());
+        stage.drawn_at[0] = region[0].begin, stage.drawn_at[1] = region[1].begin;
+      }
     } else {
       throw Error(ErrorCode::kInternal, fmt::format("[nn] '{}' cannot be part of a chain", layer.op));
     }

@@ -2,6 +2,7 @@
 // A ConvolutionChain as stages with their kernels: what a pass (chain_pass.h) walks through. Immutable once made.
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "linac/model/kernels/blocked_conv.h"
 #include "linac/model/kernels/blocked_image.h"
 #include "linac/model/kernels/row_kernels.h"
+#include "linac/model/nn/chain_halo.h"
 
 namespace linac::nn {
 
@@ -25,6 +27,17 @@ struct Stage {
   double epsilon = 0;
   double rate = 0;  // of dropout
   uint32_t lane = 0;
+  bool all_parts = false;        // the normalisation: by what the images of all parts are like
+  kernels::Extent3 drawn_for{};  // dropout: cells of the whole image, and where the own rows begin in it
+  int64_t drawn_at[2] = {0, 0};
+  std::optional<ChainHalo> halo{};  // what the next stage needs around `out`
+
+  /// Of what is kept: `out`, or the rows of others around it too; and where in it a row of `out` lies.
+  const kernels::BlockedExtent& frame() const { return halo ? halo->frame : out; }
+  int64_t in_frame(int64_t x, int64_t y) const {
+    return halo ? (x + halo->own.x[0]) * halo->frame.plane() + (y + halo->own.y[0]) * halo->frame.row()
+                : x * out.plane() + y * out.row();
+  }
 
   bool normalized() const { return moving_mean >= 0; }
   /// By the batch's own statistics, in training.

@@ -67,7 +67,7 @@ at::Tensor ConvChain::run(const LayerCall& call) const {
   std::vector<at::Tensor> weights;
   for (const at::Tensor& weight : call.weights) weights.push_back(weight.detach().contiguous());
   const auto pass = std::make_shared<ChainPass>(plan_, buffers_->borrow(), std::move(weights), x.size(0), training,
-                                                call.options.dropout_key);
+                                                call.options.dropout_key, call.options.part);
   at::Tensor result;
   {
     const at::NoGradGuard no_gradient;

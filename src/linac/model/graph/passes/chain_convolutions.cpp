@@ -19,14 +19,26 @@ bool is_convolution(const Node& node) {
 
 bool normalizes_channels(const Node& node) {
   const auto axis = node.attributes.find("axis");
-  return node.op == "BatchNormalization" && !node.attributes.contains(kAllParts) &&
-         (axis == node.attributes.end() || *axis == -1 || *axis == 4);
+  return node.op == "BatchNormalization" && (axis == node.attributes.end() || *axis == -1 || *axis == 4);
 }
 
 bool is_plain_pooling(const Node& node, const char* op) {
-  if (node.op != op || node.attributes.value("padding", "valid") != "valid") return false;
+  if (node.op != op || node.attributes.value("padding", "valid") != "valid" || node.attributes.contains(kOutside))
+    return false;
   const Window window = pool_window(node, 3);
   return window.strides == window.size;
+}
+
+/// Whether no part has cells of the same row: nn exchanges whole ones.
+bool is_halo_of_rows(const Node& node) {
+  return node.op == kPartHalo && !node.attributes.at("lowest").get<bool>() && node.attributes.at("grid").at(2) == 1;
+}
+
+bool draws_whole_rows(const Node& node) {
+  const auto region = node.attributes.find(kRegion);
+  if (region == node.attributes.end()) return true;
+  const Region cells = region_from(*region);
+  return cells[2].size() == node.attributes.at(kImage).at(2).get<int64_t>();
 }
 
 bool is_cheap_activation(const Node& node) {
@@ -69,7 +81,7 @@ class Walk {
   /// A whole stage, or nothing.
   bool take_stage() {
     const Walk before = *this;
-    const bool padded = take_op("ZeroPadding3D");
+    const bool padded = (!taken_.empty() && take(is_halo_of_rows)) || take_op("ZeroPadding3D");
     const auto fits = [&](const Node& node) {
       const bool valid = node.op == "Conv3D" && node.attributes.value("padding", "valid") == "valid";
       return is_convolution(node) && is_dense_conv3d(node) && (!padded || valid) && is_narrow(graph_, node) &&
@@ -86,7 +98,7 @@ class Walk {
     }
     take([](const Node& node) { return is_plain_pooling(node, "MaxPooling3D"); });
     take(normalizes_channels);
-    take([](const Node& node) { return node.op == "Dropout" && !node.attributes.contains(kRegion); });
+    take([](const Node& node) { return node.op == "Dropout" && draws_whole_rows(node); });
     return true;
   }
 

@@ -9,8 +9,8 @@
 
 namespace linac::graph {
 
-/// Replaces each run of at least one stage [ZeroPadding3D] (Conv3D | UpsampleConv3D) [Activation | LeakyReLU]
-/// [MaxPooling3D] [BatchNormalization] [Dropout], and an AveragePooling3D behind the last, by one node
+/// Replaces each run of at least one stage [ZeroPadding3D | PartHalo] (Conv3D | UpsampleConv3D) [Activation |
+/// LeakyReLU] [MaxPooling3D] [BatchNormalization] [Dropout], and an AveragePooling3D behind the last, by one node
 /// ConvolutionChain. Every inner node has one reader, activations are linear or relu, and images have at most
 /// kChainChannelsMax channels. The node's attribute "layers" holds the layers with their op, name, attributes and
 /// "index" in `graph`; its weights are theirs, in the same order. Pure.
