@@ -60,6 +60,11 @@ checkpoint: {{every_steps: 1}}
         check(len(pairs) == STEPS + 1 and apart < 1e-4, f"the losses of whole replicas are within {apart:.1g}")
         wrong(SPLIT, "train.split divides models from Keras's files")
         wrong(fit | {"train.split.x": 60}, "no layer can be divided into 60 x 1 x 1")
+        text = runs.linac("plan", job, "--set", "train.split.x=2", status=2)
+        check("train.split divides them" in text, "no plan is made of parts")
+        said = runs.linac("check", job, "--set", "train.split.x=2")
+        check("computed whole by each part" in said and "is on each worker for 'flatten' (Flatten)" in said and "for each part of a replica" in said,
+              "check tells what is not divided")
         wrong(fit | SPLIT | {"train.audit.rate": 0.1}, "train.audit.rate = 0")
         wrong(fit | SPLIT | {"workers": 9}, "workers = 9 is more than the 8 parts")
 

@@ -5,12 +5,20 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "linac/base/base/error.h"
 #include "linac/base/base/fnv1a.h"
 #include "linac/base/base/host.h"
 #include "linac/base/job/branch.h"
 #include "linac/base/job/job_paths.h"
 
 namespace linac::plan {
+
+void need_whole_replicas(const job::Job& job) {
+  if (job.train.split.parts() > 1)
+    throw user_error(
+        "[plan] a plan is made of replicas that one worker computes, and train.split divides them: plan the job with "
+        "train.split at 1 x 1 x 1, or measure a short run with it (linac train --set train.max_steps=20)");
+}
 
 std::string work_digest(const job::Job& job) {
   job::Job work = job::without_free_settings(job);

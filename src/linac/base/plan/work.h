@@ -9,6 +9,9 @@
 
 namespace linac::plan {
 
+/// User error for a job whose replicas are divided (train.split): nothing has been learned of what these take.
+void need_whole_replicas(const job::Job& job);
+
 /// What a replica's step is made of: two jobs with the same digest take the same time a step on the same host.
 std::string work_digest(const job::Job& job);
 /// The same whatever its batch.

@@ -68,8 +68,9 @@ void print_model(const train::Loop& loop) {
   fmt::print("\n");
 }
 
-int replicas_carried(const job::Job& job) {
-  return (job.train.replicas + job.workers - 1) / job.workers;
+/// Replicas, or parts of them.
+int pieces_carried(const job::Job& job) {
+  return (job.train.pieces() + job.workers - 1) / job.workers;
 }
 
 void print_step(const job::Job& job, const train::Loop& loop, const Tried& tried) {
@@ -80,8 +81,10 @@ void print_step(const job::Job& job, const train::Loop& loop, const Tried& tried
   fmt::print("  {:.2f} s, {:.4g} {}/s on one core set of {} ({})\n", tried.seconds,
              static_cast<double>(job.train.batch) / tried.seconds, loop.words->unit(), job.train.threads,
              kernels::to_string(kernels::best_isa()));
-  fmt::print("  a worker needs {:.1f} GiB + {:.1f} GiB for each replica it computes side by side (it carries {})\n\n",
-             tried.base_gib, tried.replica_gib, replicas_carried(job));
+  const int parts = job.train.split.parts();
+  fmt::print("  a worker needs {:.1f} GiB + {:.1f} GiB for each {} it computes side by side (it carries {})\n\n",
+             tried.base_gib, tried.replica_gib / parts, parts > 1 ? "part of a replica" : "replica",
+             pieces_carried(job));
 }
 
 nlohmann::ordered_json to_json(const job::Job& job, const train::Loop& loop, const Tried& tried,
@@ -102,7 +105,8 @@ nlohmann::ordered_json to_json(const job::Job& job, const train::Loop& loop, con
           {"losses", train::to_json(tried.result.losses)},
           {"worker_gib", tried.base_gib},
           {"replica_gib", tried.replica_gib},
-          {"replicas_carried", replicas_carried(job)},
+          {"parts", job.train.split.parts()},
+          {"replicas_carried", pieces_carried(job)},
           {"data", to_json(links)},
           {"warnings", warnings(links)}};
 }

@@ -195,6 +195,7 @@ void run_plan(PlanOptions options) {
   const plan::Book book = plan::read_book(options.prices);
   const plan::Wishes wishes = wishes_of(options, book);
   const job::Job job = whole_job(options.job, options.overrides).job;
+  plan::need_whole_replicas(job);
   const std::vector<plan::PastRun> past = past_runs(options.runs, plan::kin_digest(job), options.goal);
   report::PlanReport report;
   report.currency = currency_of(options, book, report.remarks);

@@ -23,8 +23,9 @@ Runnable::Runnable(graph::Graph graph, const Numerics& numerics) {
     return;
   }
   graph::SplitGraph split = graph::split_graph(graph, numerics.split, nn::lanes_of(graph, kernels));
-  whole_weights_ = std::move(split.whole_weights);
   division_ = graph::explain(graph, numerics.split, split);
+  division_in_brief_ = graph::in_brief(graph, numerics.split, split);
+  whole_weights_ = std::move(split.whole_weights);
   for (graph::Graph& part : split.parts) add(std::move(part));
 }
 

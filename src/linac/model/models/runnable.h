@@ -28,6 +28,8 @@ class Runnable {
                               const nn::RunOptions& options) const;
   /// What is computed, for people; `given`: the graph before the passes.
   std::string explain(const graph::Graph& given) const;
+  /// How the network is divided, in some lines; empty without parts.
+  const std::string& division() const { return division_in_brief_; }
   /// By slot of the trainable weights: whether each part of a divided network has the whole gradient, not a share of
   /// it (graph::SplitGraph). Empty without parts.
   const std::vector<bool>& whole_weights() const { return whole_weights_; }
@@ -36,7 +38,7 @@ class Runnable {
   std::vector<nn::Executable> executables_;           // one, or one a part; or
   std::shared_ptr<const nn::ForeignModule> foreign_;  // somebody else's
   std::vector<bool> whole_weights_;
-  std::string division_;  // in words
+  std::string division_, division_in_brief_;  // in words
 };
 
 }  // namespace linac::models

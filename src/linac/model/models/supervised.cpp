@@ -374,6 +374,10 @@ std::string Supervised::explain() const {
   return parts_->network.explain(parts_->graph);
 }
 
+std::string Supervised::division() const {
+  return parts_->network.division();
+}
+
 const std::vector<Supervised::Target>& Supervised::targets() const {
   return parts_->targets;
 }

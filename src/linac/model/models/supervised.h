@@ -60,6 +60,8 @@ class Supervised {
   const graph::Graph& graph() const;
   /// What is computed, after the passes.
   std::string explain() const;
+  /// How a network in parts is divided, in some lines; else empty.
+  std::string division() const;
 
   /// What the events must have beside the inputs: one for each output that has a target (job::has_target()).
   struct Target {

@@ -135,6 +135,7 @@ Response answer(const nlohmann::ordered_json& json) {
 Response plan_job(Planner& planner, const Request& request) {
   PlanRequest wanted = plan_request_of(request);
   const Planned planned = planned_job(planner, wanted);
+  plan::need_whole_replicas(planned.job);
   bool more = false;
   const std::vector<plan::PastRun> past =
       planner.past.of(viewer_of(request), plan::kin_digest(planned.job), wanted.goal, more);

@@ -44,7 +44,9 @@ std::string FitLoop::explain() const {
 std::string FitLoop::cost() const {
   if (foreign_) return "not known: foreign code";
   // A backward pass costs its forward pass twice.
-  return fmt::format("{:.4g} GFLOP an event, padding counted", 3 * graph::forward_flop(model_.graph()) / 1e9);
+  const std::string division = model_.division();
+  return fmt::format("{:.4g} GFLOP an event, padding counted{}{}", 3 * graph::forward_flop(model_.graph()) / 1e9,
+                     division.empty() ? "" : "\n  ", division);
 }
 
 nlohmann::json FitLoop::notes() const {
