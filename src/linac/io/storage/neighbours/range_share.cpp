@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <exception>
 #include <utility>
@@ -20,9 +21,17 @@ constexpr size_t kSourcesMax = 64;
 std::mutex share_mutex;
 std::shared_ptr<RangeShare> share_in_use;
 
-uint64_t weight_of(const std::string& name, const FileRange& range) {
-  const std::string text = fmt::format("{}\n{}\n{}\n{}\n{}", name, range.url, range.version, range.offset, range.bytes);
+uint64_t hash_of(const std::string& text) {
   return checksum(std::as_bytes(std::span(text)));
+}
+
+uint64_t hash_of(const FileRange& range) {
+  return hash_of(fmt::format("{}\n{}\n{}\n{}", range.url, range.version, range.offset, range.bytes));
+}
+
+uint64_t weight_of(uint64_t name, uint64_t range) {
+  const std::array both{name, range};
+  return checksum(std::as_bytes(std::span(both)));
 }
 
 bool makes_sense(const FileRange& range) {
@@ -58,23 +67,29 @@ RangeShare::~RangeShare() = default;
 void RangeShare::set_neighbours(const std::string& self, std::vector<std::string> names,
                                 std::shared_ptr<RangeLinks> links) {
   std::ranges::sort(names);
-  const bool alone = !links || names.size() < 2;
+  std::shared_ptr<const Neighbours> neighbours;
+  if (links && names.size() >= 2) {
+    std::vector<uint64_t> hashes;
+    for (const std::string& name : names) hashes.push_back(hash_of(name));
+    neighbours =
+        std::make_shared<const Neighbours>(Neighbours{self, std::move(names), std::move(hashes), std::move(links)});
+  }
   const std::scoped_lock lock(mutex_);
-  neighbours_ =
-      alone ? nullptr : std::make_shared<const Neighbours>(Neighbours{self, std::move(names), std::move(links)});
+  neighbours_ = std::move(neighbours);
 }
 
 std::string RangeShare::owner_of(const FileRange& range, const Neighbours& neighbours) {
   const auto now = Clock::now();
+  const uint64_t hash = hash_of(range);
   const std::string* owner = nullptr;
   uint64_t heaviest = 0;
   const std::scoped_lock lock(mutex_);
-  for (const std::string& name : neighbours.names) {
-    const auto resting = resting_.find(name);
+  for (size_t i = 0; i < neighbours.names.size(); ++i) {
+    const auto resting = resting_.find(neighbours.names[i]);
     if (resting != resting_.end() && now < resting->second) continue;
-    const uint64_t weight = weight_of(name, range);
+    const uint64_t weight = weight_of(neighbours.hashes[i], hash);
     if (owner != nullptr && weight <= heaviest) continue;
-    owner = &name;
+    owner = &neighbours.names[i];
     heaviest = weight;
   }
   return owner == nullptr ? std::string() : *owner;

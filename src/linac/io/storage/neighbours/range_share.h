@@ -97,6 +97,7 @@ class RangeShare {
   struct Neighbours {
     std::string self;
     std::vector<std::string> names;
+    std::vector<uint64_t> hashes;  // of the names
     std::shared_ptr<RangeLinks> links;
   };
   class Asked;

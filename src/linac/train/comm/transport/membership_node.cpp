@@ -433,16 +433,16 @@ SecureLink MembershipNode::call_neighbour(const std::string& address, const View
   return std::move(call_all({&callee, 1}, settings_.links, kCallTime, end, settings_.ways.get()).front());
 }
 
-std::vector<std::string> MembershipNode::neighbours(const View& view, std::string& self) const {
-  std::vector<std::string> names;
+MembershipNode::Neighbours MembershipNode::neighbours(const View& view) const {
+  Neighbours found;
   std::set<std::string> hosts;
   for (const Member& member : view.members) {
     if (is_by_relay(settings_.ways.get(), member.address)) continue;
     if (!hosts.insert(host_in(without_group(member.address))).second) continue;
-    names.push_back(member.address);
-    if (member.key == self_.key) self = member.address;
+    found.names.push_back(member.address);
+    if (member.key == self_.key) found.self = member.address;
   }
-  return names;
+  return found;
 }
 
 void MembershipNode::tell(double pace_s, std::string account) {

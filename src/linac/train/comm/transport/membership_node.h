@@ -89,9 +89,12 @@ class MembershipNode {
   void welcome_neighbours(std::function<void(SecureLink)> take);
   /// Such a link to a member at this address; throws std::exception.
   SecureLink call_neighbour(const std::string& address, const ViewEnd& end);
-  /// Of each other host whose workers are reached directly, and of this one, the first worker's address; `self`: this
-  /// process's among them, else empty.
-  std::vector<std::string> neighbours(const View& view, std::string& self) const;
+  /// Of each other host whose workers are reached directly, and of this one, the first worker's address.
+  struct Neighbours {
+    std::vector<std::string> names;
+    std::string self;  // this process's among them, else empty
+  };
+  Neighbours neighbours(const View& view) const;
 
   /// Those of its links with the other processes, for data too where nobody has taken them yet.
   size_t descriptors();

@@ -31,8 +31,7 @@ void TcpGroup::share_ranges(std::shared_ptr<storage::RangeShare> share) {
 }
 
 void TcpGroup::tell_share() {
-  std::string self;
-  std::vector<std::string> names = node().neighbours(view(), self);
+  auto [names, self] = node().neighbours(view());
   neighbour_links_->set_others(names.size());
   share_->set_neighbours(self, std::move(names), neighbour_links_);
 }
