@@ -22,9 +22,9 @@ def job(files: str, **settings: object) -> dict:
             "train.fit.metrics": "[accuracy]", "data.shuffle_window": 2, **settings}
 
 
-def cut_into(folder: pathlib.Path) -> int:
+def cut_into(folder: pathlib.Path, cuts: list[int] = CUTS) -> int:
     table = pq.read_table(runs.ROOT / "data" / "topology-train.parquet")
-    for number, (begin, end) in enumerate(zip(CUTS, CUTS[1:])):
+    for number, (begin, end) in enumerate(zip(cuts, cuts[1:])):
         pq.write_table(table.slice(begin, end - begin), folder / f"part-{number}.parquet")
     return sum(path.stat().st_size for path in folder.iterdir())
 

@@ -141,10 +141,30 @@ void RangeShare::read(const FileRange& range, std::span<std::byte> bytes, const 
     return;
   }
   const Asked asked(*this, range);
-  if (owner == neighbours->self)
-    std::ranges::copy(hold(range, from_store)->content(), bytes.begin());
-  else if (!ask(owner, range, bytes, *neighbours))
-    read_at_store(bytes, from_store);
+  const bool whole = owner == neighbours->self ? take(range, bytes, from_store) : ask(owner, range, bytes, *neighbours);
+  if (!whole) read_at_store(bytes, from_store);
+}
+
+// What lay in memory for a while is looked at again before it trains.
+bool RangeShare::take(const FileRange& range, std::span<std::byte> bytes, const FromStore& from_store) {
+  const auto held = hold(range, from_store);
+  std::ranges::copy(held->content(), bytes.begin());
+  if (checksum(bytes) == held->checksum) return true;
+  forget(range, held);
+  log::warn(
+      fmt::format("[storage] bytes of {} that this host kept in memory are damaged: the store is asked again; "
+                  "look at the memory of this host",
+                  net::without_secrets(range.url)));
+  return false;
+}
+
+void RangeShare::forget(const FileRange& range, const std::shared_ptr<const Held>& held) {
+  const std::scoped_lock lock(mutex_);
+  const auto entry = entries_.find(range);
+  if (entry == entries_.end() || entry->second.held != held) return;
+  used_.erase(entry->second.used);
+  memory_ -= range.bytes;
+  entries_.erase(entry);
 }
 
 bool RangeShare::is_asked(const FileRange& range) const {

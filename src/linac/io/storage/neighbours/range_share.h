@@ -53,8 +53,8 @@ class RangeShare {
 
   struct Settings {
     int64_t memory_bytes = kMemoryBytes;
-    std::filesystem::path folder;  // for what memory cannot hold
-    int64_t disk_bytes = 0;        // of it, at most
+    std::filesystem::path folder{};  // for what memory cannot hold
+    int64_t disk_bytes = 0;          // of it, at most
   };
   explicit RangeShare(Settings settings);
   ~RangeShare();
@@ -108,6 +108,8 @@ class RangeShare {
 
   std::string owner_of(const FileRange& range, const Neighbours& neighbours);
   std::shared_ptr<const Held> hold(const FileRange& range, const FromStore& from_store);
+  bool take(const FileRange& range, std::span<std::byte> bytes, const FromStore& from_store);
+  void forget(const FileRange& range, const std::shared_ptr<const Held>& held);
   std::shared_ptr<Held> bring(const FileRange& range, const FromStore& from_store);
   void let_go(std::unique_lock<std::mutex>& lock);
   bool ask(const std::string& owner, const FileRange& range, std::span<std::byte> bytes, const Neighbours& neighbours);

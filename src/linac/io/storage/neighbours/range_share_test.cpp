@@ -138,6 +138,17 @@ TEST_F(Shares, DamagedBytesAreReadAtTheStoreAndTheirSenderIsAskedNoMore) {
   EXPECT_EQ(ways_->asked[names_[1]], 1);
 }
 
+TEST_F(Shares, WhatIsDamagedInTheOwnMemoryIsReadAtTheStore) {
+  open(2);
+  read_all();
+  for (int i = 0; i < kRanges; ++i)
+    for (const auto& share : shares_) share->give(range(i))->content()[5] ^= std::byte{1};
+  read_all();
+  const int64_t before = sent();
+  for (int i = 0; i < kRanges; ++i) ASSERT_EQ(read(0, i), right(i));
+  EXPECT_LT(sent() - before, kRange * kRanges * 2 / 3) << "what belongs to it is kept again";
+}
+
 TEST_F(Shares, WhoDoesNotAnswerRestsAndIsNotMissed) {
   open(3);
   ways_->silent = {names_[1]};

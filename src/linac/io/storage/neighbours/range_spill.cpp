@@ -81,6 +81,11 @@ std::optional<uint64_t> RangeSpill::read(const FileRange& range, std::span<std::
   if (read_at(file, content, place.offset) && checksum(content) == place.checksum) return place.checksum;
   const std::scoped_lock lock(mutex_);
   places_.erase(range);
+  if (!std::exchange(failed_, true))
+    log::warn(
+        fmt::format("[storage] {}: bytes that are kept there for other workers are damaged: the store is asked "
+                    "again, and no more is kept there; look at the disk of this host",
+                    folder_.string()));
   return std::nullopt;
 }
 

@@ -24,7 +24,7 @@ class RangeSpill {
   /// cannot be written.
   void add(const FileRange& range, std::span<const std::byte> content, uint64_t checksum);
   /// The checksum that was added with it, when `content` is filled and has that checksum; nothing where the range is
-  /// not there, or is damaged, and then it is not there any more.
+  /// not there, or is damaged: then it is not there any more, a warning names the folder, and nothing more is added.
   std::optional<uint64_t> read(const FileRange& range, std::span<std::byte> content);
   void clear();
 

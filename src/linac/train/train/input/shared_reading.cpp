@@ -25,7 +25,9 @@ bool reads_of_stores(const job::Data& data) {
 SharedReading::SharedReading(const job::Job& job, comm::Group& group) : opens_later_(job.data.shuffle_window > 0) {
   if (job.data.share && group.may_change() && reads_of_stores(job.data))
     share_ = std::make_shared<storage::RangeShare>(storage::RangeShare::Settings{
-        .folder = storage::cache_folder(), .disk_bytes = storage::cache_bytes_max() / kDiskShare});
+        .memory_bytes = std::min(storage::RangeShare::kMemoryBytes, storage::cache_bytes_max()),
+        .folder = storage::cache_folder(),
+        .disk_bytes = storage::cache_bytes_max() / kDiskShare});
   group.share_ranges(share_);
   storage::use_range_share(share_);
 }
