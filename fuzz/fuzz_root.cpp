@@ -42,6 +42,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const auto file = std::make_shared<const linac::root::File>(
         std::make_unique<MemoryReader>(std::as_bytes(std::span(data, size))), "fuzz");
     for (const auto& table : linac::root::tables_of(file)) {
+      refused_or([&] { table->friends(); });
+      refused_or([&] { table->index(); });
       for (size_t i = 0; i < std::min(kColumns, table->columns().size()); ++i) {
         if (!table->columns()[i].refused.empty()) continue;
         refused_or([&] {

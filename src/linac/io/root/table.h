@@ -55,6 +55,13 @@ struct StoredPart {
 /// `damage` is empty where the part is sound. May throw, to end it.
 using TakePart = std::function<void(const StoredPart& part, const std::string& damage)>;
 
+/// A tree that another one names as its friend: the same events, with other columns (TTree::AddFriend).
+struct Friend {
+  std::string name;  // by which its columns are named
+  std::string tree;  // its own
+  std::string file;  // in which it lies; empty: in this one
+};
+
 class Table {
  public:
   virtual ~Table() = default;
@@ -66,6 +73,11 @@ class Table {
   /// Reads and unpacks every basket or page, also of columns that are refused, and compares the checksums that are
   /// there. `take` hears of each.
   virtual void check_parts(const TakePart& take) const = 0;
+  /// As they were when it was written. Data error for a damaged record.
+  virtual std::vector<Friend> friends() const { return {}; }
+  /// The columns by which its events are found where it is a friend ("run, event", TTree::BuildIndex); empty: by their
+  /// place. Data error for a damaged record.
+  virtual std::string index() const { return {}; }
 };
 
 /// Whether the record is a tree or an RNTuple.

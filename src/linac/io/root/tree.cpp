@@ -274,7 +274,8 @@ class BasketCheck {
 
 class TreeTable : public Table {
  public:
-  TreeTable(std::shared_ptr<const File> file, const Key& key) : file_(std::move(file)), tree_(read_tree(*file_, key)) {
+  TreeTable(std::shared_ptr<const File> file, const Key& key)
+      : file_(std::move(file)), key_(key), tree_(read_tree(*file_, key)) {
     for (const Branch& branch : tree_.branches) describe_branch(branch, tree_.name, described_);
     for (DescribedColumn& one : described_) {
       if (one.info.refused.empty() && one.column.branch->events != tree_.events)
@@ -290,6 +291,8 @@ class TreeTable : public Table {
     LINAC_CHECK(infos_.at(column).refused.empty());
     return std::make_unique<TreeColumnReader>(file_, infos_[column], described_[column].column);
   }
+  std::vector<Friend> friends() const override { return read_relations(*file_, key_).friends; }
+  std::string index() const override { return read_relations(*file_, key_).index; }
   void check_parts(const TakePart& take) const override {
     const BasketCheck baskets(*file_, described_, take);
     for (const Branch& branch : tree_.branches) baskets.check(branch);
@@ -297,6 +300,7 @@ class TreeTable : public Table {
 
  private:
   std::shared_ptr<const File> file_;
+  const Key key_;
   Tree tree_;
   std::vector<DescribedColumn> described_;
   std::vector<ColumnInfo> infos_;

@@ -25,15 +25,31 @@ class TreeRecord {
       not_read(fmt::format("is of version {}, and those of ROOT 5.16 and later and of Geant4 are read", part.version));
     objects_.named();
     for (int i = 0; i < 3; ++i) objects_.pass();  // line, fill, marker
-    const bool is_geant4 = part.version == kGeant4Tree;
-    Tree tree{.name = key.name, .events = is_geant4 ? whole() : cursor().big<int64_t>(), .branches = {}};
+    is_geant4_ = part.version == kGeant4Tree;
+    Tree tree{.name = key.name, .events = is_geant4_ ? whole() : cursor().big<int64_t>(), .branches = {}};
     if (tree.events < 0) cursor().fail("holds a negative number of events");
-    if (is_geant4)
+    if (is_geant4_)
       cursor().skip(3 * 8 + 7 * 4);
     else
       skip_settings(part.version);
     tree.branches = branches("");
     return tree;
+  }
+
+  /// Behind read().
+  TreeRelations relations() {
+    TreeRelations found;
+    if (is_geant4_) return found;                           // it has none
+    objects_.pass();                                        // leaves
+    pass_pointer();                                         // aliases
+    cursor().skip(uint64_t{cursor().big<uint32_t>()} * 8);  // values of an index, and their places: of an old form
+    cursor().skip(uint64_t{cursor().big<uint32_t>()} * 4);
+    if (const Pointer pointer = objects_.pointer(); pointer.is_new()) {
+      found.index = index(pointer);
+      cursor().go_to(pointer.end);
+    }
+    if (const Pointer pointer = objects_.pointer(); pointer.class_name == "TList") found.friends = friends();
+    return found;
   }
 
  private:
@@ -55,6 +71,39 @@ class TreeRecord {
     cursor().skip(5 * 8 + (version >= 18 ? 8 : 0));
     if (version >= 19) cursor().skip(2 * (1 + 8 * ranges));
     if (version >= 20) objects_.pass();  // input/output features
+  }
+
+  void pass_pointer() {
+    if (const Pointer pointer = objects_.pointer(); pointer.is_new()) cursor().go_to(pointer.end);
+  }
+
+  std::string index(const Pointer& pointer) {
+    if (pointer.class_name != "TTreeIndex") return "a " + pointer.class_name;
+    objects_.begin();
+    objects_.pass();  // TVirtualIndex
+    const std::string major = read_string(cursor()), minor = read_string(cursor());
+    return minor.empty() || minor == "0" ? major : major + ", " + minor;
+  }
+
+  /// A TList of TFriendElements.
+  std::vector<Friend> friends() {
+    std::vector<Friend> found;
+    objects_.begin();
+    objects_.object();
+    read_string(cursor());
+    const auto count = cursor().big<uint32_t>();
+    for (uint32_t i = 0; i < count; ++i) {
+      const Pointer pointer = objects_.pointer();
+      if (pointer.class_name == "TFriendElement") {
+        objects_.begin();
+        Friend& one = found.emplace_back();
+        one.name = objects_.named(&one.file);
+        one.tree = read_string(cursor());
+      }
+      if (pointer.is_new()) cursor().go_to(pointer.end);
+      read_string(cursor());  // an option
+    }
+    return found;
   }
 
   /// A TObjArray of branches.
@@ -253,12 +302,19 @@ class TreeRecord {
 
   std::vector<std::byte> bytes_;
   Objects objects_;
+  bool is_geant4_ = false;
 };
 
 }  // namespace
 
 Tree read_tree(const File& file, const Key& key) {
   return TreeRecord(file, key).read(key);
+}
+
+TreeRelations read_relations(const File& file, const Key& key) {
+  TreeRecord record(file, key);
+  record.read(key);
+  return record.relations();
 }
 
 }  // namespace linac::root

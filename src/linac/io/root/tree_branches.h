@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "linac/io/root/file.h"
+#include "linac/io/root/table.h"
 
 namespace linac::root {
 
@@ -49,5 +49,12 @@ struct Tree {
 };
 
 Tree read_tree(const File& file, const Key& key);
+
+/// What stands behind a tree's branches.
+struct TreeRelations {
+  std::vector<Friend> friends;
+  std::string index;  // as of Table
+};
+TreeRelations read_relations(const File& file, const Key& key);
 
 }  // namespace linac::root

@@ -68,10 +68,59 @@ class RootTables {
       found.push_back(full_name(column));
       if (name == found.back() || name == column.table->name() + "/" + column.info().name) return column;
     }
+    if (const auto column = by_friends(name, file, where)) return *column;
     refuse_missing(file, name, found, where);
   }
 
  private:
+  static std::optional<Column> column_of(const root::Table& table, const std::string& name) {
+    const auto found = std::ranges::find(table.columns(), name, &root::ColumnInfo::name);
+    if (found == table.columns().end()) return std::nullopt;
+    return Column{&table, static_cast<size_t>(found - table.columns().begin())};
+  }
+
+  /// As ROOT names them, where one tree of the file has friends: its own columns, and "friend.column".
+  std::optional<Column> by_friends(const std::string& name, const std::string& file, const char* where) const {
+    const root::Table* tree = nullptr;
+    std::vector<root::Friend> friends;
+    for (const auto& table : tables_) {
+      std::vector<root::Friend> its = table->friends();
+      if (its.empty()) continue;
+      if (tree != nullptr) return std::nullopt;
+      tree = table.get();
+      friends = std::move(its);
+    }
+    if (tree == nullptr) return std::nullopt;
+    if (const auto own = column_of(*tree, name)) return own;
+    for (const root::Friend& one : friends)
+      if (name.starts_with(one.name + ".")) return of_friend(*tree, one, name, file, where);
+    return std::nullopt;
+  }
+
+  /// Data error where its events are not those of the tree, one after the other.
+  Column of_friend(const root::Table& tree, const root::Friend& one, const std::string& name, const std::string& file,
+                   const char* where) const {
+    const auto fail = [&](const std::string& why) {
+      return data_error(fmt::format(
+          "[{}] {}: '{}' is of the friend '{}' of the tree '{}', {}; write both into one tree (RDataFrame's Snapshot)",
+          where, file, name, one.name, tree.name(), why));
+    };
+    if (!one.file.empty() && one.file != file.substr(file.rfind('/') + 1))
+      throw fail(fmt::format("which lies in another file, {}", one.file));
+    const auto found = std::ranges::find(tables_, one.tree, [](const auto& table) { return table->name(); });
+    if (found == tables_.end()) throw fail(fmt::format("the tree '{}', which is not in this file", one.tree));
+    const root::Table& table = **found;
+    if (const std::string index = table.index(); !index.empty())
+      throw fail(fmt::format("whose events are found by an index ({}) and not by their place", index));
+    if (table.events() != tree.events())
+      throw fail(fmt::format("which holds {} where the tree holds {}", plural(table.events(), "event"),
+                             plural(tree.events(), "event")));
+    if (const auto column = column_of(table, name.substr(one.name.size() + 1))) return *column;
+    std::vector<std::string> there;
+    for (const root::ColumnInfo& info : table.columns()) there.push_back(one.name + "." + info.name);
+    refuse_missing(file, name, there, where);
+  }
+
   std::vector<std::unique_ptr<root::Table>> tables_;
 };
 

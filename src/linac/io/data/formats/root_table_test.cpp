@@ -92,6 +92,47 @@ TEST(RootTable, ListsOfRDataFrame) {
     EXPECT_EQ(words.find("not read"), std::string::npos) << words;
 }
 
+// Of ROOT 6.40 (tests/peers/make_friends.py).
+TEST(RootTable, FriendsByTheirNames) {
+  const std::string bytes = kept("friends");
+  const auto columns = read(bytes, {{.name = "x", .shape = {}},
+                                    {.name = "scores.s", .shape = {}},
+                                    {.name = "again.x", .shape = {}},
+                                    {.name = "events/event", .shape = {}}});
+  EXPECT_EQ(columns[0].values, (std::vector<float>{0, 1, 2, 3, 4, 5, 6, 7}));
+  EXPECT_EQ(columns[1].values, (std::vector<float>{0, 0.5, 1, 1.5, 2, 2.5, 3, 3.5}));
+  EXPECT_EQ(columns[2].values, (std::vector<float>{0, -1, -2, -3, -4, -5, -6, -7}));
+  EXPECT_EQ(columns[3].values, (std::vector<float>{0, 3, 6, 9, 1, 4, 7, 10}));
+  const auto batch = open_root_batches(source(bytes), {.names = {"x", "scores.s"}}, {}, nullptr)->next();
+  EXPECT_EQ(batch->schema()->field(1)->name(), "scores.s");
+
+  const auto says = [&](const std::string& name, const std::string& why) {
+    const std::string said = error_of(bytes, {{.name = "x", .shape = {}}, {.name = name, .shape = {}}});
+    EXPECT_NE(said.find(why), std::string::npos) << said;
+  };
+  says("lost.s", "whose events are found by an index (run, event) and not by their place; write both into one tree");
+  says("short.s", "which holds 5 events where the tree holds 8 events");
+  says("away.s", "which lies in another file, elsewhere.root");
+  says("scores.y", "scores.s");
+  says("nobody.s", "events/x");
+  EXPECT_EQ(read(bytes, {{.name = "lost/s", .shape = {}}})[0].values, (std::vector<float>{7, 6, 5, 4, 3, 2, 1, 0}))
+      << "by its own tree's name it is a column like any other";
+}
+
+TEST(RootTable, AlteredBytesOfFriendsAreReadOrRefused) {
+  const std::string bytes = kept("friends");
+  const size_t begin = bytes.find("TFriendElement");  // the first of five, and behind them the end of the record
+  ASSERT_NE(begin, std::string::npos);
+  size_t refused = 0;
+  for (size_t i = begin - 8; i < begin + 300; ++i) {
+    std::string altered = bytes;
+    altered[i] = static_cast<char>(altered[i] ^ 0xFF);
+    refused += error_of(altered, {{.name = "scores.s", .shape = {}}}) != "none" ? 1 : 0;
+    EXPECT_EQ(error_of(altered, {{.name = "events/x", .shape = {}}}), "none") << "who asks for no friend";
+  }
+  EXPECT_GT(refused, 40U);  // lengths, and the names of the first
+}
+
 // As groot writes texts: an event tells its length, and no offsets are stored.
 TEST(RootTable, TextsWithoutOffsets) {
   const auto batch = open_root_batches(source(kept("texts")), {}, {}, nullptr)->next();
