@@ -35,6 +35,7 @@ def fast_then_slow(root: pathlib.Path) -> None:
         facts = json.loads(text)
         data, place = facts["data"], facts["data"]["places"][0]
         check(facts["warnings"] == [] and "[check]" not in log, "a fast link is no warning")
+        check(data["shared_by_hosts"] is True, "the store gives each byte once for all hosts")
         check(place["place"] == server.url and place["bytes_per_s"] > 5e6, f"it gave {place['bytes_per_s'] / 1e6:.0f} MB/s")
         check(0.5 * SIZE < data["bytes"] <= SIZE and abs(data["event_bytes"] * EVENTS - data["bytes"]) < 1, "the wanted columns are most of this file")
         needed = data["event_bytes"] * data["step_events"] / facts["step_s"]
@@ -54,7 +55,8 @@ def fast_then_slow(root: pathlib.Path) -> None:
         facts = json.loads(linac_check(root / "cache", url, "--json")[0])
         took = time.monotonic() - begin
         check(took < 20 and "nothing in" in facts["warnings"][0], f"one that hardly sends is left after a few seconds: {took:.1f} s in all")
-    text, log = linac_check(root / "cache", url)
+    text, log = linac_check(root / "cache", url, "--set", "data.share=false")
+    check("for each host (data.share: false)" in text, "and for each of them where they do not share")
     check("not measured: [http]" in text and "the job can run" in text and "[check]" not in log, "where the server is gone the copy in the cache does")
 
 

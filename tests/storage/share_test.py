@@ -4,6 +4,7 @@ windows, where the caches are too small as well. A host that is killed leaves th
 which is slow as well, and disks that alter what they keep. With data.share=false each host reads all.
 The bounds have room for answers that are late on a busy machine; bench/share.py measures."""
 
+import json
 import os
 import pathlib
 import secrets
@@ -83,6 +84,9 @@ def in_memory_order(world: World, size: int) -> None:
     check(0.9 * size < shared <= 1.5 * size, f"shared: three hosts fetch {shared / size:.3f} times the set")
     check("came from stores and" in world.log("shared", "a"), "and each says where its bytes came from")
     world.same("shared", "alone", "shared")
+    told = json.loads(runs.linac("report", world.root / "shared", "--json"))["reading"]
+    check(0.9 * size < told["store_bytes"] <= shared and abs(told["worker_bytes"] - 2 * size) < 0.5 * size,
+          f"the report tells {told['store_bytes'] / size:.2f} times the set from stores and {told['worker_bytes'] / size:.2f} from other workers")
 
 
 def damaging(root: pathlib.Path, where: str, **more: str) -> dict[str, str]:

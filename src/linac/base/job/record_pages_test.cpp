@@ -70,6 +70,10 @@ struct TypeOf<ToldEnergy> {  // likewise
   static TypeText text() { return {"[ToldEnergy](#toldenergy)", "", ""}; }
 };
 template <>
+struct TypeOf<ToldReading> {  // likewise
+  static TypeText text() { return {"[ToldReading](#toldreading)", "", ""}; }
+};
+template <>
 struct TypeOf<Rate> {
   static TypeText text() { return {"number", "", ""}; }
 };
@@ -127,7 +131,8 @@ std::string record_tables() {
   text += "## Parts of lines\n";
   text += table<ViewMember>(ViewMember::kName) + table<WorkerAccount>(WorkerAccount::kName) +
           table<PhaseTime>(PhaseTime::kName) + table<StepTime>(StepTime::kName) +
-          table<NetworkTime>(NetworkTime::kName) + table<ToldEnergy>(ToldEnergy::kName);
+          table<NetworkTime>(NetworkTime::kName) + table<ToldEnergy>(ToldEnergy::kName) +
+          table<ToldReading>(ToldReading::kName);
   text += "## run.json\n" + table<RunSummary>("Members");
   text += table<HostFacts>(HostFacts::kName) + table<TrainingOutline>(TrainingOutline::kName) +
           table<OutlinedUpdate>(OutlinedUpdate::kName) + table<OutlinedPart>(OutlinedPart::kName) +
@@ -329,6 +334,7 @@ TEST(RecordPages, MembersAreNamedOnce) {
   expect_distinct<StepTime>();
   expect_distinct<NetworkTime>();
   expect_distinct<ToldEnergy>();
+  expect_distinct<ToldReading>();
   expect_distinct<RunEnergy>();
 }
 

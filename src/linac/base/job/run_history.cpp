@@ -40,6 +40,13 @@ bool is_sound(const StepTime& time) {
          });
 }
 
+bool is_sound(const ToldReading& reading) {
+  constexpr int64_t kMost = int64_t{1} << 50;
+  const auto holds = [](int64_t number) { return number >= 0 && number < kMost; };
+  return holds(reading.store_bytes) && holds(reading.worker_bytes) && holds(reading.given_bytes) &&
+         holds(reading.failed);
+}
+
 RunAccount account_of(const WorkerAccount& worker, double time, int64_t global_step) {
   RunAccount account{.time = time,
                      .global_step = global_step,
@@ -50,6 +57,7 @@ RunAccount account_of(const WorkerAccount& worker, double time, int64_t global_s
                      .sent_messages = worker.sent_messages,
                      .pace_s = worker.pace_s.value_or(0),
                      .step_time = worker.steps && is_sound(*worker.steps) ? *worker.steps : StepTime()};
+  if (worker.reading && is_sound(*worker.reading)) account.reading = worker.reading;
   for (const auto& [phase, seconds] : worker.phases) account.wall[static_cast<size_t>(phase)] = seconds.wall_s;
   return account;
 }

@@ -48,8 +48,9 @@ struct RunAccount {
   PhaseSeconds wall{};
   double cpu_s = 0, exchange_s = 0;
   int64_t sent_bytes = 0, sent_messages = 0;
-  double pace_s = 0;   // wall time of a replica of a step; 0: not known
-  StepTime step_time;  // without steps: not known; all finite, 0 or more
+  double pace_s = 0;                        // wall time of a replica of a step; 0: not known
+  StepTime step_time;                       // without steps: not known; all finite, 0 or more
+  std::optional<ToldReading> reading = {};  // 0 or more each, and no more than a run could
 };
 
 /// From `linac train` to its end; --resume makes another one.

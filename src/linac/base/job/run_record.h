@@ -23,6 +23,7 @@
 #include "linac/base/job/record_fields.h"
 #include "linac/base/job/step_time.h"
 #include "linac/base/job/told_energy.h"
+#include "linac/base/job/told_reading.h"
 #include "linac/base/job/training_outline.h"
 
 namespace linac::job {
@@ -155,6 +156,7 @@ struct WorkerAccount {
   int64_t sent_bytes = 0, sent_messages = 0;
   std::optional<StepTime> steps;
   std::optional<ToldEnergy> energy;
+  std::optional<ToldReading> reading = {};
   std::optional<int64_t> rank;
   std::optional<double> pace_s;
 
@@ -173,6 +175,7 @@ struct WorkerAccount {
     v({"steps", "", "where the time of its steps went", Need::kSpare, "unless an older linac wrote it"},
       &WorkerAccount::steps);
     v({"energy", "", "of its machine", Need::kSpare, "unless an older linac wrote it"}, &WorkerAccount::energy);
+    v({"reading", "", "of stores' files", Need::kSpare, "workers share what they read"}, &WorkerAccount::reading);
     v({"rank", "", "in the view", Need::kSpare, "told during training"}, &WorkerAccount::rank);
     v({"pace_s", "s", "wall time of a replica of a step, smoothed; 0: not known", Need::kSpare, "told during training"},
       &WorkerAccount::pace_s);

@@ -80,6 +80,7 @@ TEST(RunRecord, WhatIsWrittenIsReadAgain) {
   workers.global_step = 2;
   workers.view = 1;
   account.steps = StepTime{.steps = 3, .wall_s = 2, .input_s = 0.5, .networks = {{.network = "g", .sum_s = 0.25}}};
+  account.reading = ToldReading{.store_bytes = 5, .worker_bytes = 6, .given_bytes = 7, .failed = 8};
   workers.workers = {account};
   StepLine step;
   step.global_step = 9;
@@ -108,6 +109,7 @@ TEST(RunRecord, WhatIsWrittenIsReadAgain) {
   EXPECT_EQ(found.workers.at(0).time_in(Phase::kCompute).wall_s, 1.5);
   EXPECT_EQ(found.workers.at(0).time_in(Phase::kTest).wall_s, 0);
   EXPECT_EQ(read_account(to_text(account)).rank, 3);
+  EXPECT_EQ(read_account(to_text(account)).reading.value().worker_bytes, 6);
   EXPECT_EQ(read_account(to_text(account)).steps.value().of("g").sum_s, 0.25);
 }
 

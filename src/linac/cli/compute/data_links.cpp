@@ -44,8 +44,10 @@ void DataLinks::set_step(double seconds) {
 }
 
 DataLinks measure_links(const job::Job& job, const train::LoopData& data) {
-  DataLinks links{
-      .step_events = job.train.batch * job.train.replicas, .as_it_goes = job.data.shuffle_window > 0, .places = {}};
+  DataLinks links{.step_events = job.train.batch * job.train.replicas,
+                  .as_it_goes = job.data.shuffle_window > 0,
+                  .shared = job.data.share,
+                  .places = {}};
   const nlohmann::json files = data.data().at("train");
   std::vector<std::string> urls;
   for (const nlohmann::json& file : files) urls.push_back(file.at("url"));
@@ -77,10 +79,11 @@ std::vector<std::string> describe(const DataLinks& links) {
                                   format_bytes(std::llround(place.bytes)), rate_in_words(place.needed_per_s), sum));
       continue;
     }
-    lines.push_back(fmt::format("{}: {}, {}; wanted are {} ({}) {}", link.place,
-                                format_bytes(std::llround(place.bytes)),
-                                link.is_measured() ? "it gave " + gave_in_words(link) : "not measured: " + link.why_not,
-                                rate_in_words(place.needed_per_s), sum, epochs_in_words(links)));
+    lines.push_back(fmt::format(
+        "{}: {}, {}; wanted are {} for {} ({}) {}", link.place, format_bytes(std::llround(place.bytes)),
+        link.is_measured() ? "it gave " + gave_in_words(link) : "not measured: " + link.why_not,
+        rate_in_words(place.needed_per_s), links.shared ? "all hosts together" : "each host (data.share: false)", sum,
+        epochs_in_words(links)));
   }
   return lines;
 }
@@ -115,13 +118,10 @@ nlohmann::ordered_json to_json(const DataLinks& links) {
     if (link.is_measured()) places.back()["bytes_per_s"] = link.bytes_per_s();
     if (!link.why_not.empty()) places.back()["not_measured"] = link.why_not;
   }
-  return {{"bytes", std::llround(links.bytes)},
-          {"event_bytes", links.event_bytes},
-          {"step_events", links.step_events},
-          {"needed_bytes_per_s", links.needed_per_s},
-          {"while_training", links.as_it_goes},
-          {"in_each_epoch", links.in_each_epoch},
-          {"places", places}};
+  return {{"bytes", std::llround(links.bytes)}, {"event_bytes", links.event_bytes},
+          {"step_events", links.step_events},   {"needed_bytes_per_s", links.needed_per_s},
+          {"while_training", links.as_it_goes}, {"in_each_epoch", links.in_each_epoch},
+          {"shared_by_hosts", links.shared},    {"places", places}};
 }
 
 }  // namespace linac::cli

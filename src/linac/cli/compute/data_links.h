@@ -25,6 +25,7 @@ struct DataLinks {
   double needed_per_s = 0;            // bytes
   bool as_it_goes = false;            // files come while the training goes on; else all before the first step
   bool in_each_epoch = false;         // as the cache cannot hold them
+  bool shared = false;                // among all hosts of the training; else each wants as much
   std::vector<Place> places;
 
   /// What a replica computes in a step says what is needed.

@@ -82,6 +82,7 @@ std::string headline(const RunReport& report) {
   if (known) lines += bar_of(parts_of(report.time), report.time.seconds);
   if (known) lines += element("p", "", escape(summary(report)));
   if (report.input) lines += element("p", "", escape(in_words(*report.input)));
+  if (report.reading) lines += element("p", "", escape(in_words(*report.reading)));
   if (report.cost) {
     lines += element("p", "",
                      escape(fmt::format("{}, of which {} not for computing", euros(report.cost->total),

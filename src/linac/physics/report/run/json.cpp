@@ -39,6 +39,14 @@ Json shares(const TimeSplit& time) {
   return json;
 }
 
+Json to_json(const std::optional<job::ToldReading>& reading) {
+  if (!reading) return nullptr;
+  return {{"store_bytes", reading->store_bytes},
+          {"worker_bytes", reading->worker_bytes},
+          {"given_bytes", reading->given_bytes},
+          {"failed", reading->failed}};
+}
+
 Json to_json(const RunWorker& worker) {
   Json views = Json::array();
   for (const RunSpan& span : worker.spans)
@@ -59,6 +67,7 @@ Json to_json(const RunWorker& worker) {
           {"steps", worker.steps},
           {"sent_bytes", worker.sent_bytes},
           {"exchange_s", worker.exchange_s},
+          {"reading", to_json(worker.reading)},
           {"views", std::move(views)}};
 }
 
@@ -180,6 +189,7 @@ Json to_json(const RunReport& report) {
             {"sent_bytes", record.rounds.bytes},
             {"groups_anew", record.rounds.anew}}},
           {"input", input_of(report)},
+          {"reading", to_json(report.reading)},
           {"energy", energy_of(report.energy)},
           {"cost", cost_of(report)},
           {"actual",

@@ -79,6 +79,11 @@ void add_communication(RunReport& report) {
   if (exchange > 0) report.hidden_fraction = std::clamp(1 - exposed / exchange, 0.0, 1.0);
 }
 
+void add_reading(RunReport& report) {
+  for (const RunWorker& worker : report.workers)
+    if (worker.reading) report.reading = report.reading.value_or(job::ToldReading()) += *worker.reading;
+}
+
 void add_input(RunReport& report) {
   const std::vector<EpochInput>& inputs = report.record.inputs;
   if (inputs.empty()) return;
@@ -185,6 +190,7 @@ RunReport make_run_report(RunRecord record, const std::optional<HostPrices>& pri
   report.losses = pauses_of(report.changes, true);
   add_communication(report);
   add_input(report);
+  add_reading(report);
   if (prices) add_cost(report, *prices);
   report.energy = energy_of(report.record);
   report.actual = actual_of(report.record);

@@ -67,6 +67,7 @@ struct RunWorker {
   bool accounted = false;  // the record holds an account of it
   int64_t steps = 0;       // that it took part in, up to its last account
   job::StepTime step_time;
+  std::optional<job::ToldReading> reading;
   int64_t sent_bytes = 0;
   double exchange_s = 0;
   double replicas = 0;                                         // carried on average over time
@@ -121,6 +122,7 @@ struct RunReport {
   double sent_per_step = std::numeric_limits<double>::quiet_NaN();    // bytes of a worker
   double hidden_fraction = std::numeric_limits<double>::quiet_NaN();  // 1 - exposed / all exchange
   std::optional<InputWaits> input;                                    // nothing before an epoch is done
+  std::optional<job::ToldReading> reading;                            // of all workers that told of any
   std::optional<Cost> cost;
   job::RunEnergy energy;
   RunActual actual;
@@ -148,12 +150,14 @@ std::string to_html(const RunReport& report, const std::vector<NamedPicture>& pi
 /// "step": null|{"s", "shares": {part: share}, "networks": {name: {part: share}}}, "trace": whether there is one,
 /// "starting_s", "changing_s", "starts": [{"begin", "end", "status", "first_step", "last_step"}], "workers": [{"start",
 /// "host", "pid", "entered", "left", "lost": null|reason, "s", "phases": {name: s}, "efficiency", "replicas", "pace_s",
-/// "slowness", "slow", "steps", "sent_bytes", "exchange_s", "views": [{"begin", "end", "replicas"}]}], "changes":
+/// "slowness", "slow", "steps", "sent_bytes", "exchange_s", "reading", "views": [{"begin", "end", "replicas"}]}],
+/// "changes":
 /// [{"start", "time", "global_step", "s", "workers", "lost": [[host, pid]], "joined", "reasons"}], "pauses",
 /// "recoveries":
 /// {"number", "s", "median_s", "longest_s"}, "steps": {"done", "twice", "missing", "redone_after_restarts"},
 /// "communication": {"sent_bytes_per_step_and_worker", "hidden_fraction"}, "input": null|{"first_epoch_s",
-/// "opened_s", "later_epochs_s", "first_to_later"}, "energy": {"kwh", "model_kwh", "idle_kwh", "co2_kg", "machines",
+/// "opened_s", "later_epochs_s", "first_to_later"}, "reading": null|{"store_bytes", "worker_bytes", "given_bytes",
+/// "failed"}, "energy": {"kwh", "model_kwh", "idle_kwh", "co2_kg", "machines",
 /// "methods"}, "cost": null|{"eur", "not_computing_eur",
 /// "per_epoch_eur", "per_1000_events_eur"}, "actual": {"start_s", "step_s", "jitter", "hours", "kwh",
 /// "co2_kg"}, "planned": [{"what", "unit",

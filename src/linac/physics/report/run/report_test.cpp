@@ -222,6 +222,31 @@ TEST(RunReport, WhereAStepsTimeGoes) {
   EXPECT_EQ(page.find("g<2>"), std::string::npos);
 }
 
+TEST(RunReport, WhereTheBytesOfStoresCameFrom) {
+  const auto with_reading = [](Json account, const Json& reading) {
+    account["reading"] = reading;
+    return account;
+  };
+  const Json much{{"store_bytes", 3'000'000}, {"worker_bytes", 6'000'000}, {"given_bytes", 5}, {"failed", 2}};
+  TestRun run;
+  run.view(100, 1, 0, 0, {member("n1", 1, 2), member("n2", 2, 1), member("n3", 3, 1)});
+  EXPECT_FALSE(run.report().reading);
+  Json wrong = much;
+  wrong["store_bytes"] = -5;
+  run.end(110, 4, "succeeded",
+          {with_reading(account("n1", 1, Json::object()), much), with_reading(account("n2", 2, Json::object()), much),
+           with_reading(account("n3", 3, Json::object()), wrong)});
+  const RunReport report = run.report();
+  const Json json = to_json(report);
+  EXPECT_EQ(json["reading"]["store_bytes"], 6'000'000);
+  EXPECT_EQ(json["workers"][1]["reading"], much);
+  EXPECT_TRUE(json["workers"][2]["reading"].is_null()) << "nobody read less than nothing";
+  for (const std::string& form : {to_text(report), to_html(report, {})})
+    EXPECT_NE(form.find("6 MB came from stores and 12 MB from other workers; 4 ranges did not come from them"),
+              std::string::npos)
+        << form;
+}
+
 TEST(RunReport, StepsOfAnotherHandSayNothingWrong) {
   const Json good{{"steps", 4}, {"wall_s", 8.0}, {"input_s", 1.0}, {"networks", {network("g", 1, 2, 0, 0, 0.5)}}};
   const auto changed = [&](const std::string& member, const Json& value) {

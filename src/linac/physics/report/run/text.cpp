@@ -70,6 +70,7 @@ std::string to_text(const RunReport& report) {
                         bytes_text(report.sent_per_step), percent(report.hidden_fraction));
   }
   if (report.input) text += fmt::format("  {}\n", in_words(*report.input));
+  if (report.reading) text += fmt::format("  {}\n", in_words(*report.reading));
   if (report.energy.kwh) text += fmt::format("  energy: {}\n", job::in_words(report.energy));
   for (const PlannedBeside& figure : report.planned)
     text += fmt::format("  {}: {:.3g} {}, planned {}{}\n", figure.what, figure.actual, figure.unit,

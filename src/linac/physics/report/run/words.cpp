@@ -101,6 +101,14 @@ std::string in_words(const InputWaits& input) {
   return text;
 }
 
+std::string in_words(const job::ToldReading& reading) {
+  const std::string failed =
+      reading.failed > 0 ? fmt::format("; {} did not come from them, or damaged", plural(reading.failed, "range")) : "";
+  return fmt::format("{} came from stores and {} from other workers{}",
+                     bytes_text(static_cast<double>(reading.store_bytes)),
+                     bytes_text(static_cast<double>(reading.worker_bytes)), failed);
+}
+
 std::string summary(const RunReport& report) {
   size_t least = SIZE_MAX, most = 0, lost = 0, joined = 0;
   for (const RunStart& start : report.record.starts) {

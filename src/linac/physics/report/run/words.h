@@ -40,6 +40,9 @@ std::string euros(double amount);
 /// one 31 times as long".
 std::string in_words(const InputWaits& input);
 
+/// "1.2 GB came from stores and 3.4 GB from other workers", and the ranges that others did not give.
+std::string in_words(const job::ToldReading& reading);
+
 /// Seconds, minutes or hours, whichever suits a time as long.
 struct TimeUnit {
   double seconds;

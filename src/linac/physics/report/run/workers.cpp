@@ -56,6 +56,7 @@ void add_account(const RunStart& start, const RunAccount& account, RunWorker& wo
   worker.step_time = account.step_time;
   worker.steps = steps_until(start, worker.key, account.global_step);
   worker.sent_bytes = account.sent_bytes;
+  worker.reading = account.reading;
   worker.exchange_s = account.exchange_s;
   // An account may come later than its worker's loss: what was heard last.
   const double known = std::max(0.0, std::min(account.time, worker.left()) - worker.entered());

@@ -6,9 +6,23 @@
 #include <nlohmann/json.hpp>
 
 #include "linac/base/base/host.h"
+#include "linac/io/storage/neighbours/range_share.h"
 #include "linac/train/train/agreement.h"
 
 namespace linac::train {
+namespace {
+
+std::optional<job::ToldReading> reading() {
+  const auto share = storage::range_share();
+  if (!share) return std::nullopt;
+  const auto counts = share->counts();
+  return job::ToldReading{.store_bytes = counts.from_stores,
+                          .worker_bytes = counts.from_others,
+                          .given_bytes = counts.to_others,
+                          .failed = counts.failed + counts.damaged};
+}
+
+}  // namespace
 
 job::WorkerAccount account_of(const PhaseClock& clock, const comm::Traffic& traffic, HostEnergy& energy) {
   job::WorkerAccount account;
@@ -24,6 +38,7 @@ job::WorkerAccount account_of(const PhaseClock& clock, const comm::Traffic& traf
   account.exchange_s = traffic.seconds;
   account.steps = clock.steps().counted();
   account.energy = energy.told();
+  account.reading = reading();
   return account;
 }
 

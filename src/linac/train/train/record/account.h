@@ -13,7 +13,8 @@
 
 namespace linac::train {
 
-/// A worker's account of itself: host, process, seconds by phase, what it has sent, what its machine took.
+/// A worker's account of itself: host, process, seconds by phase, what it has sent, what its machine took, what it
+/// read of stores.
 job::WorkerAccount account_of(const PhaseClock& clock, const comm::Traffic& traffic, HostEnergy& energy);
 
 /// What a worker tells the others of its times, step by step. One thread.
