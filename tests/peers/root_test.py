@@ -178,6 +178,7 @@ def real_files():
     compare(geant4, must=["timeperray", "totaltime", "nrays"])
     corpus = pathlib.Path(__file__).resolve().parents[2] / "fuzz/corpus/root"
     compare(corpus / "rvec", must=["rec_part_px_VecOps"])  # of RDataFrame
+    compare(corpus / "friends", must=["s", "event"])  # of ROOT 6.40
     for path in sorted(REAL.glob("*.root")):
         if path != geant4 and path.stat().st_size < 6_000_000:
             compare(path)
