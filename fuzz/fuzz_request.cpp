@@ -8,8 +8,10 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "linac/base/base/json_keys.h"
 #include "linac/base/base/refusal.h"
 #include "linac/base/base/safe_path.h"
+#include "linac/base/base/strict_json.h"
 #include "linac/base/base/utf8.h"
 #include "linac/control/execution/record/run_facts.h"
 #include "linac/control/execution/record/run_lines.h"
@@ -69,6 +71,8 @@ const Router& router() {
 void read(uint8_t kind, const std::string& text) {
   switch (kind % 6) {
     case 0: {
+      if (const auto once = linac::strict_json(text, kDepthMax))
+        need(*once == nlohmann::json::parse(text) && !linac::doubled_key(text));
       const auto body = parse_object(text);
       check_fields(*body, rules());
       read_all(body);

@@ -215,6 +215,7 @@ void Dispatcher::secure(Response& response, bool tls) {
                                    [&](const auto& header) { return header.first == name; });
     if (!given) response.headers.emplace_back(name, value);
   };
+  response.headers.reserve(response.headers.size() + 6);
   add("X-Content-Type-Options", "nosniff");
   add("X-Frame-Options", "DENY");
   add("Referrer-Policy", "no-referrer");

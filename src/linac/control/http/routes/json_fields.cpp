@@ -10,6 +10,7 @@
 #include "linac/base/base/json_depth.h"
 #include "linac/base/base/json_keys.h"
 #include "linac/base/base/refusal.h"
+#include "linac/base/base/strict_json.h"
 #include "linac/base/base/utf8.h"
 
 namespace linac::http {
@@ -71,6 +72,19 @@ std::optional<bool> as_flag(const json& value) {
   if (value == "true" || value == "True") return true;
   if (value == "false" || value == "False") return false;
   return std::nullopt;
+}
+
+/// What strict_json() has refused: to say why.
+json read_with_reasons(std::string_view body) {
+  json read;
+  try {
+    read = json::parse(body.begin(), body.end());
+  } catch (const json::exception& e) {
+    throw Refusal(RefusalKind::kInvalid, fmt::format("[request] the body is no JSON ({})", printable(e.what())));
+  }
+  if (const auto doubled = doubled_key(body))
+    throw Refusal(RefusalKind::kInvalid, fmt::format("[request] {}; leave one of them out", doubled->words()));
+  return read;
 }
 
 bool list_type(FieldType type) {
@@ -155,18 +169,13 @@ json number_json(double value) {
 }
 
 std::shared_ptr<json> parse_object(std::string_view body) {
-  if (json_depth(body) > kDepthMax)
+  std::optional<json> read = strict_json(body, kDepthMax);
+  if (!read && json_depth(body) > kDepthMax)
     throw Refusal(RefusalKind::kInvalid, fmt::format("[request] the body is nested more than {} deep", kDepthMax));
   if (body.find("\\u0000") != std::string_view::npos)
     throw Refusal(RefusalKind::kInvalid, "[request] the body has a NUL character in a text; leave it out");
-  auto object = std::make_shared<json>();
-  try {
-    *object = json::parse(body.begin(), body.end());
-  } catch (const json::exception& e) {
-    throw Refusal(RefusalKind::kInvalid, fmt::format("[request] the body is no JSON ({})", printable(e.what())));
-  }
-  if (const auto doubled = doubled_key(body))
-    throw Refusal(RefusalKind::kInvalid, fmt::format("[request] {}; leave one of them out", doubled->words()));
+  if (!read) read = read_with_reasons(body);
+  const auto object = std::make_shared<json>(std::move(*read));
   if (!object->is_object())
     throw Refusal(RefusalKind::kInvalid,
                   fmt::format("[request] the body is a JSON {} (wanted: an object)", object->type_name()));

@@ -50,7 +50,9 @@ const std::string& Request::header(const std::string& name_in_lower_case) const 
 }
 
 bool Request::has(const char* name) const {
-  return input && input->contains(name) && !(*input)[name].is_null();
+  if (!input) return false;
+  const auto found = input->find(name);
+  return found != input->end() && !found->is_null();
 }
 
 std::string Request::text(const char* name, const std::string& otherwise) const {

@@ -12,7 +12,10 @@ namespace http = boost::beast::http;
 /// No value can begin a line of its own.
 void add(std::string& head, std::string_view name, std::string_view value) {
   head.append(name).append(": ");
-  for (const char c : value) head.push_back(c == '\r' || c == '\n' || c == '\0' ? ' ' : c);
+  const size_t begin = head.size();
+  head.append(value);
+  for (char *c = head.data() + begin, *const end = head.data() + head.size(); c != end; ++c)
+    if (*c == '\r' || *c == '\n' || *c == '\0') *c = ' ';
   head.append("\r\n");
 }
 
@@ -20,14 +23,19 @@ void add(std::string& head, std::string_view name, std::string_view value) {
 
 std::string response_head(const Response& response, std::optional<int64_t> length, bool keep_alive) {
   const auto reason = http::obsolete_reason(static_cast<http::status>(response.status));
-  std::string head = "HTTP/1.1 " + std::to_string(response.status) + " ";
+  constexpr size_t kMostHaveLess = 512;
+  std::string head;
+  head.reserve(kMostHaveLess);
+  head.append("HTTP/1.1 ").append(std::to_string(response.status)).append(" ");
   head.append(reason.data(), reason.size()).append("\r\n");
-  add(head, "Server", std::string("linac/") + kVersion);
+  static const std::string kServer = std::string("linac/") + kVersion;
+  add(head, "Server", kServer);
   add(head, "Content-Type", response.type);
   for (const auto& [name, value] : response.headers) add(head, name, value);
   if (length) add(head, "Content-Length", std::to_string(*length));
   add(head, "Connection", keep_alive ? "keep-alive" : "close");
-  return head + "\r\n";
+  head.append("\r\n");
+  return head;
 }
 
 }  // namespace linac::http

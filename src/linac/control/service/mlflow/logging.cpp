@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 #include <set>
+#include <span>
 
 #include "linac/base/base/refusal.h"
 #include "linac/control/catalog/logged_models.h"
@@ -37,11 +38,16 @@ void set_tags(Database& database, const std::string& run, catalog::Tags tags) {
   }
 }
 
+/// Empty where a metric is about no logged model, as most are.
+std::string model_of(const json& metric) {
+  return metric.contains("model_id") ? http::text_of(metric, "model_id", "") : std::string();
+}
+
 /// Metrics that MLflow 3 logs for a model, beside the run's own.
-std::vector<catalog::LoggedMetric> of_models(const std::string& run, const json& list) {
+std::vector<catalog::LoggedMetric> of_models(const std::string& run, std::span<const json> list) {
   std::vector<catalog::LoggedMetric> metrics;
   for (const json& metric : list) {
-    const std::string model = http::text_of(metric, "model_id", "");
+    const std::string model = model_of(metric);
     if (model.empty()) continue;
     metrics.push_back({model,
                        run,
@@ -57,14 +63,14 @@ std::vector<catalog::LoggedMetric> of_models(const std::string& run, const json&
 std::vector<Thing> models_of_metrics(const Request& request) {
   std::set<std::string> models;
   for (const json& metric : request.list("metrics"))
-    if (std::string model = http::text_of(metric, "model_id", ""); !model.empty()) models.insert(std::move(model));
+    if (std::string model = model_of(metric); !model.empty()) models.insert(std::move(model));
   std::vector<Thing> things;
   for (const std::string& model : models) things.push_back({kLoggedModelThing, model});
   return things;
 }
 
 /// Writes points, tells those who watch, and answers {}.
-Task<Response> log_points(Context& context, const Request& request, std::string run, const json& list,
+Task<Response> log_points(Context& context, const Request& request, std::string run, std::span<const json> list,
                           catalog::Tags parameters, catalog::Tags tags) {
   const std::vector<KeyedPoint> points = mlflow::points(list);
   const std::vector<catalog::LoggedMetric> models = of_models(run, list);
@@ -86,9 +92,9 @@ Task<Response> log_points(Context& context, const Request& request, std::string 
 
 Handler log_metric(Context& context) {
   return [&context](Request& request) -> Task<Response> {
-    const json list = json::array({*request.input});
     const catalog::Tags none;
-    co_return co_await log_points(context, request, mlflow::run_id(request), list, none, none);
+    const std::span<const json> one(request.input.get(), 1);
+    co_return co_await log_points(context, request, mlflow::run_id(request), one, none, none);
   };
 }
 
@@ -105,7 +111,8 @@ Handler log_batch(Context& context) {
     limit("tags", tags.size(), mlflow::kTagsMax);
     limit("metrics, params and tags", metrics.size() + parameters.size() + tags.size(), mlflow::kEntitiesMax);
     const catalog::Tags set = mlflow::parameters(parameters), tagged = mlflow::tags(tags, mlflow::kTagBytesMax);
-    co_return co_await log_points(context, request, request.text("run_id"), metrics, set, tagged);
+    co_return co_await log_points(context, request, request.text("run_id"), metrics.get_ref<const json::array_t&>(),
+                                  set, tagged);
   };
 }
 

@@ -126,7 +126,7 @@ json tags_json(const catalog::Tags& tags) {
   return list;
 }
 
-std::vector<catalog::KeyedPoint> points(const json& list) {
+std::vector<catalog::KeyedPoint> points(std::span<const json> list) {
   std::vector<catalog::KeyedPoint> points;
   points.reserve(list.size());
   for (const json& metric : list)

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -48,7 +49,7 @@ catalog::Tags tags(const nlohmann::json& list, size_t bytes_max);
 catalog::Tags parameters(const nlohmann::json& list);
 nlohmann::json tags_json(const catalog::Tags& tags);
 /// From a list of {"key", "value", "timestamp", "step"}.
-std::vector<catalog::KeyedPoint> points(const nlohmann::json& list);
+std::vector<catalog::KeyedPoint> points(std::span<const nlohmann::json> list);
 nlohmann::json metric_json(const std::string& key, const catalog::Point& point);
 
 nlohmann::json experiment_json(const catalog::Experiment& experiment);
