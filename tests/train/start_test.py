@@ -10,14 +10,11 @@ import tempfile
 
 from lib import runs
 from lib.checks import check
-from lib.elastic import same_end
+from lib.elastic import Held, same_end
 
-GENERATOR = runs.ROOT / "models" / "3dgan-clic.keras"
-JOB = runs.FEW_EVENTS | {"train.replicas": 2, "train.epochs": 1, "train.steps_per_epoch": 3, "train.optimizer.lr": 1e-5, "data.test": "[]",
-                         "model.discriminator_filters": runs.SMALL_NETWORKS["model.discriminator_filters"]}
+JOB = runs.SMALL | {"train.replicas": 2, "train.epochs": 1, "train.steps_per_epoch": 3, "train.optimizer.lr": 1e-5, "data.test": "[]"}
 ALONE = JOB | {"train.discriminator_first": 2}
-# Of the runs that go on from a run, which need not begin with a generator at full size.
-ONE_STEP = JOB | runs.SMALL_NETWORKS | {"train.steps_per_epoch": 1, "checkpoint.every_steps": 0}
+ONE_STEP = JOB | {"train.steps_per_epoch": 1, "checkpoint.every_steps": 0}
 
 
 def tensors(checkpoint: pathlib.Path, prefix: str) -> dict[str, bytes]:
@@ -32,8 +29,8 @@ def at_step(out: pathlib.Path, step: int) -> pathlib.Path:
     return out / "checkpoints" / f"step-{step:010}.safetensors"
 
 
-def from_generator(root: pathlib.Path) -> None:
-    job = ALONE | {"model.from": GENERATOR, "checkpoint.keep": 9}
+def from_generator(root: pathlib.Path, generator: pathlib.Path) -> None:
+    job = ALONE | {"model.from": generator, "checkpoint.keep": 9}
     one = root / "one"
     runs.run(one, job, "--workers", "1")
     told = [("d_real" in line["loss"], "g" in line["loss"]) for line in runs.lines(one) if line["kind"] == "step"]
@@ -48,8 +45,10 @@ def from_generator(root: pathlib.Path) -> None:
 
     killed = root / "killed"
     for steps in (1, 2):
-        process = runs.start(killed, job, "--workers", "2", *(["--resume"] if steps > 1 else []))
+        held = Held(root, "killed", steps + 1)
+        process = runs.start(killed, job, "--workers", "2", *(["--resume"] if steps > 1 else []), **held.variables)
         runs.wait_for_steps(killed, process, steps)
+        check(process.poll() is None and runs.steps_so_far(killed) == steps, f"it is killed after step {steps}")
         runs.kill_tree(process)
     runs.run(killed, job, "--workers", "2", "--resume")
     same_end(one, killed, "two workers, killed twice and resumed")
@@ -89,9 +88,9 @@ def frozen_norms(root: pathlib.Path, first: pathlib.Path) -> None:
 def main() -> None:
     with tempfile.TemporaryDirectory(prefix="linac-start-") as folder:
         root = pathlib.Path(folder)
-        from_generator(root)
         first = root / "first"
         runs.run(first, ONE_STEP, "--workers", "1")
+        from_generator(root, first / "models" / "generator.keras")
         from_run(root, first)
         frozen_norms(root, first)
 
