@@ -388,7 +388,7 @@ def removed(root: pathlib.Path) -> None:
     """The run's folder goes under it: nothing is made anew there that looks like a run."""
     for workers in ("1", "2"):
         out = root / f"removed-{workers}"
-        process = runs.start(out, {**TINY, "train.epochs": 4000, "distribution.stall_timeout_s": STALL_S}, "--workers", workers)
+        process = runs.start(out, {**BRIEF, "train.epochs": 4000, "distribution.stall_timeout_s": STALL_S}, "--workers", workers, **steady(root))
         runs.wait_for_steps(out, process, 4)
         out.rename(root / f"removed-away-{workers}")
         status, log = process.wait(timeout=60), pathlib.Path(f"{out}.log").read_text()
