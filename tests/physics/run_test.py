@@ -8,7 +8,7 @@ import sys
 import tempfile
 
 from lib.checks import expect, failures
-from lib.runs import LINAC
+from lib.runs import LINAC, SMALL_NETWORKS
 
 TEST = "data/showers-test.h5"
 
@@ -25,7 +25,8 @@ def figures(folder):
 def main():
     with tempfile.TemporaryDirectory() as folder:
         root = pathlib.Path(folder)
-        settings = ["train.epochs=1", "train.max_steps=1", "train.replicas=1", "train.batch=1", "data.test=[]"]
+        small = [f"{key}={value}" for key, value in SMALL_NETWORKS.items()]
+        settings = [*small, "train.epochs=1", "train.max_steps=1", "train.replicas=1", "train.batch=1", "data.test=[]"]
         trained = linac("train", "examples/3dgan-from-nothing.yaml", "--workers", 1, "--out", root / "run", *[w for s in settings for w in ("--set", s)])
         expect(trained.returncode == 0, f"a run of one step: status {trained.returncode}")
         made = linac("generate", "--model", root / "run", "--like", TEST, "--seed", 1, "--out", root / "generated.h5")

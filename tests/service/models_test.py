@@ -74,7 +74,7 @@ def generator(linac: Verbs, service: Service, folder: pathlib.Path) -> None:
     check((folder / "fetched.keras").read_bytes() == GENERATOR.read_bytes(), "what is fetched is what was registered")
 
     linac("train", "examples/demo.yaml", "--workers", 1, "--out", folder / "on", *[word for setting in (
-        "model.from=catalog://3dgan@champion", "train.batch=1", "train.max_steps=1", "data.test=[]") for word in ("--set", setting)])
+        "model.from=catalog://3dgan@champion", "model.discriminator_filters=[2, 1, 1, 1]", "train.replicas=1", "train.batch=1", "train.max_steps=1", "data.test=[]") for word in ("--set", setting)])
     check("from: catalog://3dgan/1" in (folder / "on" / "job.yaml").read_text(), "a 3DGAN goes on from the catalog, and its job names the version")
 
     kept = next((service.folder / "artifacts" / "models" / "3dgan").glob("*/*.keras"))
