@@ -100,6 +100,12 @@ TEST(Job, RefusesWhatCannotBe) {
   EXPECT_NE(message(kSmall, {"workers=3"}).find("more than train.replicas"), std::string::npos);
   EXPECT_NE(message(kSmall, {"train.batch=some"}).find("is not an integer"), std::string::npos);
   EXPECT_NE(message(kSmall, {"train.flip=0.7"}).find("train.flip"), std::string::npos);
+  EXPECT_NE(message(kSmall, {"train.split.x=0"}).find("must be at least 1"), std::string::npos);
+  EXPECT_NE(message(kSmall, {"train.split.x=16", "train.split.y=16"}).find("at most 64"), std::string::npos);
+  EXPECT_NE(message(kSmall, {"train.split.x=2", "train.sync.mode=local"}).find("train.sync.mode = exact"),
+            std::string::npos);
+  EXPECT_NE(message(kSmall, {"train.split.x=2", "train.device=cuda"}).find("train.device = cpu alone"),
+            std::string::npos);
   EXPECT_NE(message(kSmall, {"train.audit.rate=1.5"}).find("from 0 to 1"), std::string::npos);
   EXPECT_NE(message(kSmall, {"train.audit.rate=0.1", "train.sync.mode=local"}).find("train.sync.mode = exact"),
             std::string::npos);

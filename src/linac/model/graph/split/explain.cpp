@@ -71,7 +71,8 @@ PartTraffic traffic_of(const SplitGraph& split) {
     double bytes = 0;
     int exchanges = 0;
     for (const Node& node : split.parts[part].nodes) {
-      const bool halo = node.op == kPartHalo, back = halo || node.op == kPartSlice || node.attributes.contains(kAllParts);
+      const bool halo = node.op == kPartHalo,
+                 back = halo || node.op == kPartSlice || node.attributes.contains(kAllParts);
       const double sent = cells_sent(node, part) * static_cast<double>(node.output.empty() ? 0 : node.output.back());
       bytes += (halo ? 2 : 1) * sent * sizeof(float);
       const bool forth = halo || node.op == kPartGather || node.op == kPartJoin || node.attributes.contains(kAllParts);
@@ -111,9 +112,9 @@ std::string in_brief(const Graph& graph, const PartGrid& grid, const SplitGraph&
     whole.push_back(graph.nodes[i].name);
   }
   const PartTraffic traffic = traffic_of(split);
-  std::string text = fmt::format(
-      "each image in {} x {} x {} parts; a part sends up to {:.2f} MiB an event and step, in {} exchanges", grid.axes[0],
-      grid.axes[1], grid.axes[2], traffic.bytes / kMiB, traffic.exchanges);
+  std::string text =
+      fmt::format("each image in {} x {} x {} parts; a part sends up to {:.2f} MiB an event and step, in {} exchanges",
+                  grid.axes[0], grid.axes[1], grid.axes[2], traffic.bytes / kMiB, traffic.exchanges);
   if (!whole.empty())
     text += fmt::format("\n  computed whole by each part, {:.2g} % of the FLOP: {}",
                         100 * whole_flop / std::max(1.0, forward_flop(graph)), fmt::join(whole, ", "));
