@@ -168,7 +168,11 @@ Task<Caller> Authentication::identify(Method method, const std::map<std::string,
   if (!authorization.empty()) {
     const std::string secret = secret_of(authorization);
     if (secret.empty()) throw unknown("the Authorization header holds no token");
-    caller = (co_await by_token(secret, from)).caller;
+    std::optional<Known> known = remembered(keyed_hash(secret), now_ms());
+    if (!known) {
+      known = co_await by_token(secret, from);
+    }
+    caller = std::move(known->caller);
     caller.from = from;
     caller.until_ms = caller.expires_ms;
     co_return caller;

@@ -250,7 +250,9 @@ Task<void> Ownership::check(Request& request) {
       refuse(request, thing, audience);
     if (!by_its_secret && audience.owner != request.caller.user) request.of_another = true;
   }
-  if (viewer.all) co_await note_reads(request);
+  if (viewer.all && !request.reads.empty()) {
+    co_await note_reads(request);
+  }
   for (const Thing& thing : request.reads) {
     if (viewer.all) break;
     const catalog::Audience audience = co_await audience_of(request, thing, false);
@@ -296,10 +298,7 @@ Task<void> Ownership::note_reads(const Request& request) {
 }
 
 Task<void> Ownership::note(const Request& request) {
-  if (!request.route->changes.noted_each) {
-    if (!request.of_another) co_return;
-    if (noted_lately(request.caller.user + ' ' + object_of(request))) co_return;
-  }
+  if (!request.route->changes.noted_each && noted_lately(request.caller.user + ' ' + object_of(request))) co_return;
   const catalog::AuditEntry entry = entry_of(request);
   co_await writing(
       context_, [&](Database& database) { catalog::audit(database, entry); }, who_asks(request));

@@ -192,7 +192,8 @@ Task<Response> Dispatcher::carry_out(const Route& route, Request& request) {
   }
   Response response = co_await route.handler(request);
   const bool changes = route.changes.what != What::kUndeclared && route.changes.what != What::kNothing;
-  const bool to_note = changes && response.status < 400 && !request.noted;
+  const bool belongs_there = route.changes.noted_each || request.of_another;
+  const bool to_note = changes && belongs_there && response.status < 400 && !request.noted;
   if (to_note) {
     co_await guard_.note(request);
   }

@@ -44,7 +44,8 @@ class Dispatcher {
     /// admin, kNotFound unless he may read them and request.reads; may look into the headers, and hold something by
     /// request.held.
     std::function<Task<void>(Request& request)> check;
-    /// After a change that the handler has not noted (request.noted), before it is answered.
+    /// After a change that the handler has not noted (request.noted), before it is answered: of a route that is noted
+    /// each time, or of what is another's.
     std::function<Task<void>(const Request& request)> note;
   };
   struct Limits {
