@@ -17,6 +17,12 @@ JOB = {**CLASSIFIER, "train.epochs": 1, "train.steps_per_epoch": 8, "data.test":
 CHAIN = {"job": "examples/cell-chain.yaml", "model.hidden": 8, "model.layer_hidden": 8, "model.classes": 12, "train.replicas": 4, "train.batch": 1,
          "train.epochs": 1, "train.steps_per_epoch": 5, "data.min_sum": 92, "data.test": "[]"}
 WRONG = 13
+REPLICA = r"replica \d+ \(computed by ranks [012], [012], [012]\) differs from "
+BEGINS = {
+    "batch": REPLICA + r"the events that were read on, in \d+ of \d+ gradients",
+    "gradient": REPLICA + r".* on, in \d+ of \d+ gradients",
+    "message": "the sum over the replicas differs, as it came to the workers",
+}
 
 
 def audits(out: pathlib.Path) -> list[dict]:
@@ -47,7 +53,7 @@ def liar(root: pathlib.Path, calm: pathlib.Path, job: dict, where: str, worker: 
     check(len(found) == 1 and found[0]["global_step"] == 3 and found[0]["clean_step"] == 2 and not found[0]["suspects"], f"{name}: an audit is in the record: {found}")
     first, *later = members(root / name)
     check([one["pid"] for one in found[0]["wrong"]] == [first[worker]] and found[0]["wrong"][0]["rank"] == worker, f"and names worker {worker} by rank and process")
-    check(re.fullmatch(r"replica \d+ \(computed by ranks [012], [012], [012]\) differs from .* on, in \d+ of \d+ gradients", found[0]["what"]) is not None, f"and where it begins: {found[0]['what']}")
+    check(re.fullmatch(BEGINS.get(where, BEGINS["gradient"]), found[0]["what"]) is not None, f"and where it begins: {found[0]['what']}")
     check(len(later) == 1 and later[0] == [pid for pid in first if pid != first[worker]], "the others go on without it, and nobody takes its place")
     check(f"worker {worker} ended with exit code {WRONG} (computes wrongly); the others go on" in text, "it ends with a status of its own")
     report = runs.linac("report", root / name)
@@ -74,26 +80,27 @@ def unnoticed(root: pathlib.Path, calm: pathlib.Path) -> None:
     check(runs.tensors(calm) != runs.tensors(out) and audits(out) == [], "without audits nobody notices, and the bits are others")
 
 
-def another(root: pathlib.Path, kind: str, job: dict) -> None:
+def another(root: pathlib.Path, kind: str, job: dict, *places: str) -> None:
     """The same of another kind of training."""
     calm = honest(root, kind, job, 1, 0)
     same(calm, honest(root, f"{kind}-audited", job, 2, 1), f"{kind}, each step is audited")
-    liar(root, calm, job, "gradient", 1)
+    for where in places:
+        liar(root, calm, job, where, 1)
 
 
 def main() -> None:
     with tempfile.TemporaryDirectory(prefix="linac-audit-") as folder:
         root = pathlib.Path(folder)
         if "--long" in sys.argv:
-            return another(root, "gan", GAN | {"train.steps_per_epoch": 5, "data.test": "[]"})
+            return another(root, "gan", GAN | {"train.steps_per_epoch": 5, "data.test": "[]"}, "activation", "message")
         calm = honest(root, "calm", JOB, 1, 0)
         same(calm, honest(root, "audited", JOB, 2, 1), "each step is audited")
         same(calm, honest(root, "seldom", JOB, 2, 0.3), "some steps are")
-        liar(root, calm, JOB, "gradient", 1)
+        liar(root, calm, JOB, "batch", 1)
         liar(root, calm, JOB, "weights", 0)
         two(root)
         unnoticed(root, calm)
-        another(root, "chain", CHAIN)
+        another(root, "chain", CHAIN, "gradient")
 
 
 if __name__ == "__main__":

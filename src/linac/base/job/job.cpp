@@ -93,7 +93,7 @@ void validate_sync(const Train& train, const std::string& where) {
 void validate_audit(const Train& train, const std::string& where) {
   const Audit& audit = train.audit;
   need(audit.rate >= 0 && audit.rate <= 1, where, "train.audit.rate is a share of the steps, from 0 to 1");
-  need_one_of(audit.fault.in, {"none", "gradient", "weights"}, where, "train.audit.fault.in");
+  need_one_of(audit.fault.in, fault_places(), where, "train.audit.fault.in");
   need(audit.fault.worker >= 0 && audit.fault.step >= 0, where,
        "train.audit.fault: worker and step must not be negative");
   if (audit.rate == 0) return;
@@ -269,6 +269,9 @@ void validate(const Job& job, const std::string& where) {
   validate_train(job.train, where);
   validate_secrets(job.secrets, where);
   job.model.check(job, where);
+  need(job.train.audit.fault.in != "activation" || job.model.kind() != "custom", where,
+       "train.audit.fault.in = activation wants layers, and model.kind = custom computes as its plug-in does: set "
+       "another place");
   need(job.checkpoint.keep >= 1, where, "checkpoint.keep must be at least 1");
   need(job.checkpoint.every_epochs >= 0 && job.checkpoint.every_steps >= 0 && job.checkpoint.every_minutes >= 0, where,
        "checkpoint.every_* must not be negative");

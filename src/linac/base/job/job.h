@@ -9,6 +9,7 @@
 
 #include "linac/base/base/config.h"
 #include "linac/base/job/budget.h"
+#include "linac/base/job/fault_places.h"
 #include "linac/base/job/job_paths.h"
 #include "linac/base/job/model.h"
 #include "linac/base/job/split.h"
@@ -275,9 +276,7 @@ struct AuditFault {
   bool any() const { return in != "none"; }
   template <class V>
   void fields(V& v) {
-    v("in", in,
-      "where a bit is turned over: none; gradient: of each replica that the worker computes; weights: once, in its "
-      "memory");
+    v("in", in, fault_places_help());
     v("worker", worker, "whose: its rank at the start of the run, or the number in which it came later");
     v("step", step, "behind so many steps of the training");
   }

@@ -112,6 +112,9 @@ TEST(Job, RefusesWhatCannotBe) {
   EXPECT_NE(message(kSmall, {"train.audit.rate=0.1", "train.device=cuda"}).find("train.device = cpu"),
             std::string::npos);
   EXPECT_NE(message(kSmall, {"train.audit.fault.in=sum"}).find("train.audit.fault.in"), std::string::npos);
+  EXPECT_EQ(fault_place("none"), FaultPlace::kNone);
+  EXPECT_EQ(fault_place("message"), FaultPlace::kMessage);
+  EXPECT_EQ(fault_place(fault_places().back()), FaultPlace::kCheckpoint) << "a name a place";
   EXPECT_NE(message(kSmall, {"nonsense"}).find("expected key=value"), std::string::npos);
   EXPECT_NE(message("[1, 2]").find("not a job file"), std::string::npos);
 }

@@ -17,6 +17,7 @@ struct Contribution {
   bool all_empty = false;         // every generated image of the replica is empty
   bool finite = true;             // no NaN or Inf in losses, gradient and statistics
   bool stayed_finite = true;      // of a gradient that stayed on a GPU
+  uint32_t read = 0;              // digest of the events that it was computed from; 0: nobody asks for it
 
   void judge() {
     const auto all_finite = [](const auto& values) {

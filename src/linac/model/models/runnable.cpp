@@ -8,6 +8,7 @@
 #include "linac/model/graph/split/split_graph.h"
 #include "linac/model/nn/explain.h"
 #include "linac/model/nn/foreign_module.h"
+#include "linac/model/nn/turned_values.h"
 
 namespace linac::models {
 
@@ -51,7 +52,9 @@ std::vector<at::Tensor> Runnable::run(const nn::Weights& weights, const std::vec
     return executables_.at(static_cast<size_t>(part)).run(weights, inputs, options);
   }
   const trace::Span span("forward");
-  return foreign_->run(weights, inputs, options);
+  std::vector<at::Tensor> outputs = foreign_->run(weights, inputs, options);
+  nn::TurnedValues(1).see(0, outputs.front());
+  return outputs;
 }
 
 std::string Runnable::explain(const graph::Graph& given) const {

@@ -18,6 +18,7 @@
 #include "linac/model/nn/conv_chain.h"
 #include "linac/model/nn/folded_norm.h"
 #include "linac/model/nn/layers.h"
+#include "linac/model/nn/turned_values.h"
 
 namespace linac::nn {
 namespace {
@@ -135,6 +136,7 @@ std::vector<at::Tensor> Executable::run(const Weights& weights, const std::vecto
   const trace::Span span("forward", -1, graph_.name);
   if (options.batch_statistics != nullptr)
     options.batch_statistics->assign(static_cast<size_t>(statistics_layout_.total), 0.0F);
+  TurnedValues turned(graph_.nodes.size());
   RunOptions to_predict = options;
   to_predict.mode = Mode::kInference;
   std::vector<at::Tensor> values(graph_.nodes.size()), masks(graph_.nodes.size());
@@ -183,6 +185,7 @@ std::vector<at::Tensor> Executable::run(const Weights& weights, const std::vecto
       }
     }
     values[i] = chains_[i] != nullptr ? chains_[i]->run(call) : layer_function(node.op)(call);
+    turned.see(i, values[i]);
     for (size_t at = 0; at < of_call.size(); ++at)
       (*options.batch_statistics)[at] += statistics_shares_[i] * of_call[at];
     // Its memory is used again while the caches still hold it.

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "linac/base/base/crc32c.h"
 #include "linac/base/base/error.h"
 #include "linac/base/base/fnv1a.h"
 #include "linac/base/base/trace.h"
@@ -85,16 +86,19 @@ void AuditedUpdate::wait_for_seconds() {
   if (failure_) std::rethrow_exception(failure_);
 }
 
-bool AuditedUpdate::is_disputed() {
+bool AuditedUpdate::is_disputed(std::span<const float> sum) {
   if (!is_due_) return false;
   wait_for_seconds();
   nlohmann::json told = nlohmann::json::array();
   for (size_t i = 0; i < owned_.size(); ++i) told.push_back({owned_[i], fnv1a_64(firsts_[i])});
   for (size_t i = 0; i < mine_.size(); ++i) told.push_back({mine_[i], fnv1a_64(seconds_[i])});
   std::map<int, uint64_t> digests;
-  const std::vector<std::string> all = texts_of_all(group_, told.dump());
-  for (const std::string& text : all) {
-    for (const auto& one : nlohmann::json::parse(text)) {
+  const nlohmann::json mine{{"replicas", told}, {"sum", crc32c(std::as_bytes(sum))}};
+  const std::vector<std::string> all = texts_of_all(group_, mine.dump());
+  for (size_t rank = 0; rank < all.size(); ++rank) {
+    const auto said = nlohmann::json::parse(all[rank]);
+    sums_.push_back({static_cast<int>(rank), said.at("sum")});
+    for (const auto& one : said.at("replicas")) {
       const int replica = one.at(0);
       const uint64_t digest = one.at(1);
       const bool differs = digests.try_emplace(replica, digest).first->second != digest;
@@ -103,7 +107,8 @@ bool AuditedUpdate::is_disputed() {
   }
   std::ranges::sort(disputed_);
   if (disputed_.size() > kDisputesMax) disputed_.resize(kDisputesMax);
-  return !disputed_.empty();
+  const Verdict of_sum = judge(sums_);
+  return !disputed_.empty() || !of_sum.wrong.empty() || !of_sum.suspects.empty();
 }
 
 // Adds what all have computed of the disputed replicas, rank by rank.
@@ -127,7 +132,7 @@ AuditFinding AuditedUpdate::decide(ReplicaCompute& compute) {
     if (is_disputed(owned_[i])) told.emplace_back(owned_[i], firsts_[i]);
   for (size_t i = 0; i < mine_.size(); ++i)
     if (is_disputed(mine_[i])) told.emplace_back(mine_[i], seconds_[i]);
-  for (bool goes_on = true; goes_on;) {
+  for (bool goes_on = !disputed_.empty(); goes_on;) {
     share(told);
     told.clear();
     goes_on = false;
@@ -154,6 +159,12 @@ AuditFinding AuditedUpdate::decide(ReplicaCompute& compute) {
 AuditFinding AuditedUpdate::finding() const {
   std::set<int> wrong, suspects;
   AuditFinding finding;
+  if (disputed_.empty()) {  // of wrong replicas the sum is another one anyway
+    const Verdict verdict = judge(sums_);
+    return {.wrong = verdict.wrong,
+            .suspects = verdict.suspects,
+            .what = "the sum over the replicas differs, as it came to the workers"};
+  }
   for (const auto& [replica, sayings] : sayings_) {
     const Verdict verdict = judge(sayings);
     wrong.insert(verdict.wrong.begin(), verdict.wrong.end());

@@ -1,9 +1,10 @@
 #pragma once
 // An update whose replicas are computed a second time by other workers (draw.h). Each tells the digests of what it has
 // computed, so few bytes travel; where two differ further workers decide (verdict.h), before the sum changes anything.
-// What it finds is an error of computing or of memory while a replica is computed. What is wrong in all workers alike,
-// and what goes wrong behind it, in sum or update, it does not see; those that hold other bits afterwards are found by
-// state/same_state.h. Used from one thread, but where it says so.
+// The digests of the sum as it came to each are compared as well. What it finds is an error of reading, of computing or
+// of memory while a replica is computed, and a sum that came otherwise to some. What is wrong in all workers alike, as
+// where a sum is added up wrongly, and what goes wrong in the update behind it does not see; those that hold other bits
+// afterwards are found by state/same_state.h. Used from one thread, but where it says so.
 
 #include <atomic>
 #include <condition_variable>
@@ -13,6 +14,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -44,8 +46,9 @@ class AuditedUpdate {
   /// The update is in vain: what has not begun of beside() is left.
   void give_up() { given_up_ = true; }
 
-  /// Collective, once the own replicas are computed: waits for beside(), and compares. Throws what computing threw.
-  bool is_disputed();
+  /// Collective, once the own replicas are computed and summed: waits for beside(), and compares. `sum`: as it came to
+  /// this worker. Throws what computing threw.
+  bool is_disputed(std::span<const float> sum);
   /// Collective, where it is, with `compute` at rest. All workers have it, and none has left the view before.
   AuditFinding decide(ReplicaCompute& compute);
 
@@ -66,6 +69,7 @@ class AuditedUpdate {
   std::vector<std::string> firsts_;                       // of the own replicas, each written by its task
   std::vector<std::string> seconds_;                      // of mine_
   std::vector<int> disputed_;                             // replicas, some of them at most
+  std::vector<Saying> sums_;                              // of the sum, a rank each
   std::map<int, std::vector<Saying>> sayings_;            // by disputed replica
   std::map<int, std::map<uint64_t, std::string>> texts_;  // of its digests
   std::atomic<bool> given_up_ = false;

@@ -185,9 +185,14 @@ TEST(AuditedUpdate, WhatFailsInASecondComputingFailsTheUpdate) {
   EXPECT_EQ(state.networks[0].parameters.trainable[0], 0);
 }
 
-// A fault that is made on purpose, in each of its ways.
+// A fault that is made on purpose, in each place that an update has.
 TEST(AuditedUpdate, AFaultIsFound) {
-  for (const char* where : {"gradient", "weights"}) {
+  const std::map<std::string, std::string> begins{{"batch", "the events that were read on"},
+                                                  {"gradient", "the gradient"},
+                                                  {"weights", "the gradient"},
+                                                  {"message", "the sum over"}};
+  for (const auto& [where, begin] : begins) {
+    SCOPED_TRACE(where);
     job::Job job = job_of(3, 1);
     job.train.audit.fault = {.in = where, .worker = 2, .step = 5};
     auto groups = comm::make_in_process_groups(3, std::chrono::seconds(20));
@@ -199,26 +204,44 @@ TEST(AuditedUpdate, AFaultIsFound) {
         TrainState state = state_of(job);
         update.take_place(state);
         const graph::Parameters& network = state.networks[0].parameters;
-        // Of the weights a pass reads all.
+        // Of the weights a pass reads all, and of the events.
         const auto of = [&](int replica) {
+          const data::TableBatch batch = update.as_read(state, replica, data::TableBatch{2, {{1, 2}, {3, 4}}});
           models::Contribution made = right(network.trainable_layout, replica, {});
           made.gradient = network.trainable;
+          made.losses = {batch.columns[0][0] + batch.columns[0][1]};
+          made.read = update.read_digest(state, batch);
           return made;
         };
         for (const int64_t step : {4, 5}) {
           state.global_step = step;
+          const AlignedFloats before = state.networks[0].parameters.trainable;
           StepResult result;
           update.run(
               "", {"loss"}, state, 0, 1e-9,
               [&](size_t i, const graph::GradientReady&) { return of(update.owned()[i]); }, StepWish::kNone, result, {},
               {}, of);
-          EXPECT_EQ(result.finding.has_value(), step == 5) << where;
+          EXPECT_EQ(result.finding.has_value(), step == 5);
           if (!result.finding) continue;
-          EXPECT_EQ(result.finding->wrong, std::vector{2}) << where;
+          EXPECT_EQ(result.finding->wrong, std::vector{2});
+          EXPECT_NE(result.finding->what.find(begin), std::string::npos) << result.finding->what;
           EXPECT_EQ(result.finding->clean_step, 4);
+          if (group->rank() == 2) continue;
+          EXPECT_EQ(state.networks[0].parameters.trainable, before) << "as it was";
         }
       });
     }
+  }
+}
+
+TEST(AuditedUpdate, OfTwoWhoseSumsDifferBothAreSuspects) {
+  job::Job job = job_of(2, 1);
+  job.train.audit.fault = {.in = "message", .worker = 1, .step = 5};
+  for (const Outcome& one : outcomes(2, job, [](int, int, int) { return false; })) {
+    EXPECT_FALSE(one.applied);
+    ASSERT_TRUE(one.result.finding);
+    EXPECT_EQ(one.result.finding->suspects, (std::vector{0, 1}));
+    EXPECT_TRUE(one.result.finding->wrong.empty());
   }
 }
 

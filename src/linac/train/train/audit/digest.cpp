@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
+#include <iterator>
 
 #include "linac/base/base/crc32c.h"
 #include "linac/base/base/error.h"
@@ -13,6 +13,8 @@ namespace linac::train {
 namespace {
 
 constexpr size_t kDigits = 8;
+// Of the numbers in front of those of the gradients, in the order in which a replica comes to them.
+constexpr const char* kFirst[] = {"the events that were read", "the losses", "the statistics of the batch"};
 
 uint32_t digest_of(std::span<const float> values) {
   return crc32c(std::as_bytes(values));
@@ -39,6 +41,7 @@ void ContributionDigest::finish(const models::Contribution& contribution, bool t
   losses.push_back(contribution.all_empty ? 1 : 0);
   losses.push_back(contribution.finite ? 1 : 0);
   losses_ = digest_of(losses);
+  read_ = contribution.read;
 }
 
 uint32_t ContributionDigest::zeros(size_t count) const {
@@ -46,7 +49,7 @@ uint32_t ContributionDigest::zeros(size_t count) const {
 }
 
 std::string ContributionDigest::text() const {
-  std::string text = fmt::format("{:08x}{:08x}", losses_, statistics_);
+  std::string text = fmt::format("{:08x}{:08x}{:08x}", read_, losses_, statistics_);
   const auto& slots = network_->trainable_layout.slots;
   LINAC_CHECK(gradients_.size() == slots.size());
   for (size_t i = 0; i < slots.size(); ++i)
@@ -60,14 +63,16 @@ uint64_t ContributionDigest::whole() const {
 
 std::string difference(const graph::Parameters& network, std::string_view one, std::string_view other) {
   const auto& slots = network.trainable_layout.slots;
-  if (one.size() != other.size() || one.size() != kDigits * (slots.size() + 2)) return "something else altogether";
+  constexpr size_t kFirsts = std::size(kFirst);
+  if (one.size() != other.size() || one.size() != kDigits * (kFirsts + slots.size()))
+    return "something else altogether";
   const auto differs = [&](size_t i) { return one.substr(kDigits * i, kDigits) != other.substr(kDigits * i, kDigits); };
   std::string first;
-  if (differs(0)) first = "the losses";
-  if (first.empty() && differs(1)) first = "the statistics of the batch";
+  for (size_t i = 0; i < kFirsts && first.empty(); ++i)
+    if (differs(i)) first = kFirst[i];
   size_t weights = 0;
   for (size_t i = slots.size(); i-- > 0;) {
-    if (!differs(i + 2)) continue;
+    if (!differs(kFirsts + i)) continue;
     ++weights;
     if (first.empty()) first = fmt::format("the gradient of '{}'", slots[i].name);
   }

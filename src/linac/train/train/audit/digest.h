@@ -1,7 +1,7 @@
 #pragma once
 // What tells a replica's contribution to an update from another one: a number for the gradient of each weight, one for
-// the statistics, one for losses and flags. CRC-32C finds each error of up to 32 bits in a row, and all but one of four
-// milliards of others. A value; one thread at a time.
+// the statistics, one for losses and flags, and one for the events that it was computed from. CRC-32C finds each error
+// of up to 32 bits in a row, and all but one of four milliards of others. A value; one thread at a time.
 
 #include <cstdint>
 #include <optional>
@@ -35,11 +35,12 @@ class ContributionDigest {
 
   const graph::Parameters* network_;
   std::vector<std::optional<uint32_t>> gradients_;  // by weight
-  uint32_t statistics_ = 0, losses_ = 0;
+  uint32_t statistics_ = 0, losses_ = 0, read_ = 0;
 };
 
-/// Where two texts of contributions to `network` begin to differ, in words: a forward pass comes to the losses and the
-/// statistics of the batch, then a backward pass to the weights from the last to the first. Empty: nowhere.
+/// Where two texts of contributions to `network` begin to differ, in words: the events are read, a forward pass comes
+/// to the losses and the statistics of the batch, then a backward pass to the weights from the last to the first.
+/// Empty: nowhere.
 std::string difference(const graph::Parameters& network, std::string_view one, std::string_view other);
 
 }  // namespace linac::train

@@ -92,6 +92,9 @@ TEST(ContributionDigest, SaysWhereTheyBeginToDiffer) {
             "from the statistics of the batch on, in 2 of 3 gradients");
   made.losses[0] = -0.0F;
   EXPECT_EQ(difference(of, right, digest_of(of, made, false).text()), "from the losses on, in 2 of 3 gradients");
+  made.read = 7;
+  EXPECT_EQ(difference(of, right, digest_of(of, made, false).text()),
+            "from the events that were read on, in 2 of 3 gradients");
   made = contribution(of);
   made.finite = false;
   EXPECT_NE(right, digest_of(of, made, false).text()) << "a flag";

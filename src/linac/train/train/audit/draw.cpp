@@ -8,13 +8,19 @@
 
 namespace linac::train {
 
-std::optional<std::vector<int>> auditors_of(double rate, RngKey key, const comm::View& view, int replicas) {
-  if (!(rate > 0)) return std::nullopt;
+bool is_audited(double rate, RngKey key) {
+  if (!(rate > 0)) return false;
   key.stream = Stream::kAudit;
   key.lane = key.replica = 0;
   std::array<float, 1> drawn{};
   fill_uniform(key, drawn);
-  if (!(static_cast<double>(drawn[0]) < rate)) return std::nullopt;
+  return static_cast<double>(drawn[0]) < rate;
+}
+
+std::optional<std::vector<int>> auditors_of(double rate, RngKey key, const comm::View& view, int replicas) {
+  if (!is_audited(rate, key)) return std::nullopt;
+  key.stream = Stream::kAudit;
+  key.replica = 0;
   key.lane = 1;
   std::array<uint32_t, 2> bits{};
   fill_bits(key, 0, bits);

@@ -14,9 +14,12 @@
 
 namespace linac::train {
 
+/// `key`: of the step; `rate` from 0 to 1: share of the steps that are audited.
+bool is_audited(double rate, RngKey key);
+
 /// By replica the rank that computes it a second time: another one than carries it, unless there is no other. Each
 /// computes as many as it carries, where that can be; where some carry none they do it all. Nothing in a step that is
-/// not audited. `key`: of the step; `rate` from 0 to 1: share of the steps that are.
+/// not audited.
 std::optional<std::vector<int>> auditors_of(double rate, RngKey key, const comm::View& view, int replicas);
 
 }  // namespace linac::train

@@ -1,6 +1,9 @@
 #pragma once
-// Faults made on purpose (train.audit.fault), to see an audit find them: bits that turn over in what one worker
-// computes, or in its memory. Thread-safe but for strike().
+// Faults made on purpose (train.audit.fault), to see them found: bits that turn over in what one worker reads,
+// computes, receives or writes, or in its memory. Thread-safe but for strike().
+
+#include <functional>
+#include <span>
 
 #include "linac/base/base/rng.h"
 #include "linac/base/job/job.h"
@@ -12,21 +15,30 @@ namespace linac::train {
 
 class Fault {
  public:
-  explicit Fault(const job::AuditFault& settings) : settings_(settings) {}
+  using Place = job::FaultPlace;
+
+  explicit Fault(const job::AuditFault& settings) : settings_(settings), place_(job::fault_place(settings.in)) {}
+
+  /// Whether the worker of this rank errs at that place, behind so many steps.
+  bool is_due(Place place, const comm::View& view, int rank, int64_t global_step) const;
 
   /// Before an update on the worker of this rank: in its memory, once.
   void strike(const comm::View& view, int rank, TrainState& state, size_t network);
-  /// Whether what this worker computes in the step is to be spoiled.
-  bool spoils(const comm::View& view, int rank, const TrainState& state) const;
-  /// The same bit of a replica of a step each time: a processor that errs may do so again. `key`: of that replica;
-  /// `network`: that it changes.
-  void spoil(const graph::Layout& network, models::Contribution& contribution, RngKey key) const;
+  /// What a worker makes of a replica that errs in its activations or its gradient. The same bit of a replica of a step
+  /// each time: a processor that errs may do so again. `key`: of that replica; `network`: that it changes; `compute`
+  /// gives all of the gradient.
+  models::Contribution spoiled(const graph::Layout& network, const RngKey& key,
+                               const std::function<models::Contribution()>& compute) const;
 
  private:
-  bool is_due(const comm::View& view, int rank, const TrainState& state) const;
-
   const job::AuditFault settings_;
+  const Place place_;
   bool has_struck_ = false;
 };
+
+/// Turns over a bit of the values of a weight; between them lie gaps.
+void turn_a_bit(const graph::Layout& layout, std::span<float> values, const RngKey& key);
+/// What the bits of faults follow from, by the key of a replica.
+RngKey fault_key(RngKey key);
 
 }  // namespace linac::train

@@ -7,7 +7,6 @@
 #include "linac/base/base/error.h"
 #include "linac/base/base/log.h"
 #include "linac/base/base/trace.h"
-#include "linac/train/train/audit/draw.h"
 #include "linac/train/train/exchange/apply.h"
 
 namespace linac::train {
@@ -122,15 +121,15 @@ bool ReplicaUpdate::run(const std::string& prefix, const std::vector<std::string
   auto& [messages, total] = messages_of(number, network.parameters, losses.size());
   const std::vector<Bucket> buckets = exchange_->cut(network.parameters, total);
   const auto auditors = auditors_of(job_.train.audit.rate, key(state, 0), group_.view(), job_.train.replicas);
-  const bool spoiled = fault_.spoils(group_.view(), group_.rank(), state);
+  const bool spoiled = is_due(Fault::Place::kActivation, state) || is_due(Fault::Place::kGradient, state);
+  const graph::Layout& layout = network.parameters.trainable_layout;
   const AnyReplica any = [&](int replica) {
-    models::Contribution made = again(replica);
-    if (spoiled) fault_.spoil(network.parameters.trainable_layout, made, key(state, replica));
-    return made;
+    if (!spoiled) return again(replica);
+    return fault_.spoiled(layout, key(state, replica), [&] { return again(replica); });
   };
   AuditedUpdate audited(group_, network.parameters, owned(), auditors, any);
   const SideWork beside = audited.beside(side);
-  ReplicaProgress progress(network.parameters.trainable_layout, buckets, messages.size(), beside.tasks);
+  ReplicaProgress progress(layout, buckets, messages.size(), beside.tasks);
   const Wishes wishes{.stop = wish == StepWish::kStop,
                       .leave = wish == StepWish::kLeave,
                       .save = wish == StepWish::kSave,
@@ -143,9 +142,7 @@ bool ReplicaUpdate::run(const std::string& prefix, const std::vector<std::string
   const ReplicaFunction watched = audited.watched([&](size_t index, const graph::GradientReady& ready) {
     const trace::Span of_replica("replica", owned()[index]);
     if (!spoiled) return of_piece(owned()[index], [&] { return compute(index, ready); });
-    models::Contribution made = compute(index, {});
-    fault_.spoil(network.parameters.trainable_layout, made, key(state, owned()[index]));
-    return made;
+    return fault_.spoiled(layout, key(state, owned()[index]), [&] { return compute(index, {}); });
   });
   compute_.begin(watched, beside, wishes, messages, progress);
   bool applied = false, disputed = false;
@@ -153,7 +150,8 @@ bool ReplicaUpdate::run(const std::string& prefix, const std::vector<std::string
   const WaitsNoted noted(group_, waits);
   try {
     exchange_->sum(buckets, messages, progress, total);
-    disputed = !progress.has_failed() && audited.is_disputed();
+    if (is_due(Fault::Place::kMessage, state)) turn_a_bit(layout, total.gradient(), key(state, 0));
+    disputed = !progress.has_failed() && audited.is_disputed(total.values);
     at.summed = PhaseClock::now();
     applied =
         !progress.has_failed() && !disputed &&

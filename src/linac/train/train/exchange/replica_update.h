@@ -15,13 +15,16 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "linac/base/base/rng.h"
 #include "linac/base/job/job.h"
 #include "linac/train/comm/group.h"
 #include "linac/train/train/audit/audited_update.h"
+#include "linac/train/train/audit/draw.h"
 #include "linac/train/train/audit/fault.h"
+#include "linac/train/train/audit/reading.h"
 #include "linac/train/train/exchange/compute.h"
 #include "linac/train/train/exchange/exchange.h"
 #include "linac/train/train/exchange/message.h"
@@ -65,6 +68,25 @@ class ReplicaUpdate {
   /// collapse. `ahead`: of a later step of the epoch.
   RngKey key(const TrainState& state, int replica, int ahead = 0) const;
 
+  /// Of what this worker has read for a replica of the step: where a fault of reading is due (train.audit.fault), a bit
+  /// of it turns over.
+  template <class Batch>
+  Batch as_read(const TrainState& state, int replica, Batch batch) const {
+    if (is_due(Fault::Place::kBatch, state)) turn_a_bit(batch, fault_key(key(state, replica)));
+    return batch;
+  }
+  /// Likewise of those of owned_replicas().
+  template <class Batch>
+  void see_read(const TrainState& state, std::vector<Batch>& batches) const {
+    const std::vector<int> replicas = owned_replicas();
+    for (size_t i = 0; i < batches.size(); ++i) batches[i] = as_read(state, replicas[i], std::move(batches[i]));
+  }
+  /// For Contribution::read of a replica of the step that was computed from it.
+  template <class Batch>
+  uint32_t read_digest(const TrainState& state, const Batch& batch) const {
+    return is_audited(job_.train.audit.rate, key(state, 0)) ? digest_of(batch) : 0;
+  }
+
   /// Of the workers whose replicas come together, and those of this worker: their pieces, where train.split divides
   /// them.
   comm::Group& group() { return exchange_->group(); }
@@ -76,6 +98,10 @@ class ReplicaUpdate {
   graph::PartLink* link(int piece) { return teams_.link(piece); }
 
  private:
+  bool is_due(Fault::Place place, const TrainState& state) const {
+    return fault_.is_due(place, group_.view(), group_.rank(), state.global_step);
+  }
+
   struct Moments {
     PhaseClock::Seconds begin, computed, summed, updated;
   };

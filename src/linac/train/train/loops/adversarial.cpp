@@ -107,7 +107,8 @@ Contribution AdversarialLoop::on_real(const TrainState& state, const Batch& batc
 }
 
 StepResult AdversarialLoop::step(TrainState& state, double learning_rate, StepWish wish, const Arrive&) {
-  const Ahead now = ahead_ ? *std::exchange(ahead_, std::nullopt) : read_ahead(state, 0);
+  Ahead now = ahead_ ? *std::exchange(ahead_, std::nullopt) : read_ahead(state, 0);
+  update_.see_read(state, now.batches);
   place_ = now.place;
   StepResult result;
   Network &generator = state.networks[kGenerator], &discriminator = state.networks[kDiscriminator];
@@ -118,10 +119,18 @@ StepResult AdversarialLoop::step(TrainState& state, double learning_rate, StepWi
   const auto update = [&](const char* prefix, size_t network, const ReplicaFunction& compute, const SideWork& side,
                           const OfBatch& of) {
     const auto& parts = network == kGenerator ? own : common;
-    return update_.run(prefix, parts, state, network, learning_rate, compute, wish, result, side, {}, [&](int replica) {
-      const data::SampleBatch samples = input_.batch_of(state, replica);
-      return of(as_batch(samples), update_.key(state, replica));
-    });
+    const auto from = [&](Contribution made, const data::SampleBatch& samples) {
+      made.read = update_.read_digest(state, samples);
+      return made;
+    };
+    const auto first = [&](size_t i, const graph::GradientReady& ready) {
+      return from(compute(i, ready), now.batches[i]);
+    };
+    const auto again = [&](int replica) {
+      const auto samples = update_.as_read(state, replica, input_.batch_of(state, replica));
+      return from(of(as_batch(samples), update_.key(state, replica)), samples);
+    };
+    return update_.run(prefix, parts, state, network, learning_rate, first, wish, result, side, {}, again);
   };
 
   const auto real = [&](const Batch& batch, const RngKey& key) { return on_real(state, batch, key, {}); };

@@ -171,19 +171,24 @@ StepResult ChainLoop::step(TrainState& state, double learning_rate, StepWish wis
     const PhaseClock::Scope time(clock_, TimePhase::kInput);
     batches = input_.next().replicas;
   }
+  update_.see_read(state, batches);
   const cell_chain::Tables tables = this->tables(state);
   const double weight = 1.0 / static_cast<double>(job_.train.batch * job_.train.replicas);
   static const std::vector<std::string> losses(cell_chain::kLossNames.begin(), cell_chain::kLossNames.end());
   const auto contribution = [&](const data::SampleBatch& batch, int replica, const graph::GradientReady& ready) {
-    return model_.step(state.networks[kModel].parameters, tables,
-                       rows(tables, batch, update_.key(state, replica), true), weight, ready);
+    models::Contribution made = model_.step(state.networks[kModel].parameters, tables,
+                                            rows(tables, batch, update_.key(state, replica), true), weight, ready);
+    made.read = update_.read_digest(state, batch);
+    return made;
   };
   StepResult result;
   update_.run(
       "", losses, state, kModel, learning_rate,
       [&](size_t i, const graph::GradientReady& ready) { return contribution(batches[i], update_.owned()[i], ready); },
       wish, result, {}, arrive,
-      [&](int replica) { return contribution(input_.batch_of(state, replica), replica, {}); });
+      [&](int replica) {
+        return contribution(update_.as_read(state, replica, input_.batch_of(state, replica)), replica, {});
+      });
   return result;
 }
 

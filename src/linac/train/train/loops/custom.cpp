@@ -95,19 +95,24 @@ StepResult CustomLoop::step(TrainState& state, double learning_rate, StepWish wi
     const PhaseClock::Scope time(clock_, TimePhase::kInput);
     batches = input_.next();
   }
+  update_.see_read(state, batches);
   StepResult result;
   Measures sums;
   std::map<std::string, int> times;
   for (size_t i = 0; i < training_.updates().size(); ++i) {
     const auto& update = training_.updates()[i];
     const auto contribution = [&](const data::TableBatch& batch, int replica) {
-      return training_.update(i, weights_of(state), job_.train.batch, views(batch), update_.key(state, replica),
-                              1.0 / job_.train.replicas);
+      models::Contribution made = training_.update(i, weights_of(state), job_.train.batch, views(batch),
+                                                   update_.key(state, replica), 1.0 / job_.train.replicas);
+      made.read = update_.read_digest(state, batch);
+      return made;
     };
     const auto compute = [&](size_t owned, const graph::GradientReady&) {
       return contribution(batches[owned], update_.owned()[owned]);
     };
-    const auto again = [&](int replica) { return contribution(input_.batch_of(state, replica), replica); };
+    const auto again = [&](int replica) {
+      return contribution(update_.as_read(state, replica, input_.batch_of(state, replica)), replica);
+    };
     result.losses.clear();
     const bool applied = update_.run(update.name + "/", update.losses, state, update.network, learning_rate, compute,
                                      wish, result, {}, {}, again);

@@ -92,9 +92,12 @@ models::Contribution FitLoop::contribution(const TrainState& state, const data::
     models::Contribution part =
         model_.step(state.networks[kModel].parameters, trained::slice(model_, batch, i * events, events), key,
                     event_weight, slices == 1 ? ready : graph::GradientReady{}, update_.link(piece));
-    if (slices == 1) return part;
-    add(sum, part, 1.0F / static_cast<float>(slices));
+    if (slices > 1)
+      add(sum, part, 1.0F / static_cast<float>(slices));
+    else
+      sum = std::move(part);
   }
+  sum.read = update_.read_digest(state, batch);
   return sum;
 }
 
@@ -159,6 +162,7 @@ StepResult FitLoop::step(TrainState& state, double learning_rate, StepWish wish,
     const PhaseClock::Scope time(clock_, TimePhase::kInput);
     batches = input_.next();
   }
+  update_.see_read(state, batches);
   StepResult result;
   std::vector<std::string> broken(update_.owned().size());
   update_.run(
@@ -169,7 +173,9 @@ StepResult FitLoop::step(TrainState& state, double learning_rate, StepWish wish,
         return made;
       },
       wish, result, {}, arrive,
-      [&](int replica) { return contribution(state, input_.batch_of(state, replica), replica, {}); });
+      [&](int replica) {
+        return contribution(state, update_.as_read(state, replica, input_.batch_of(state, replica)), replica, {});
+      });
   if (result.health == Health::kNotFinite) result.cause = cause_of(state, batches, broken);
   return result;
 }

@@ -327,7 +327,10 @@ void RecordKeeper::save(const TrainState& state, bool best) {
   const PhaseClock::Scope time(clock_, TimePhase::kCheckpoint);
   const bool hands_over = is_at_epoch(state) && restored(state) == state.history.back().epoch &&
                           !restores_best(job_, loop_.words->loss_name());
-  writer_->save(state, notes(), {.best = best, .restored = hands_over});
+  CheckpointWriter::Files files{.best = best, .restored = hands_over};
+  if (fault_.is_due(Fault::Place::kCheckpoint, group_.view(), group_.rank(), state.global_step))
+    files.turned = fault_key({.seed = job_.train.seed, .step = static_cast<uint32_t>(state.global_step)});
+  writer_->save(state, notes(), files);
   saved_step_ = state.global_step;
   last_save_ = Clock::now();
 }

@@ -20,6 +20,7 @@
 
 #include "linac/base/job/job.h"
 #include "linac/train/comm/group.h"
+#include "linac/train/train/audit/fault.h"
 #include "linac/train/train/loops/loop.h"
 #include "linac/train/train/record/phase_clock.h"
 #include "linac/train/train/record/record_copy.h"
@@ -142,6 +143,7 @@ class RecordKeeper {
   const int64_t steps_per_epoch_;
   const Settings settings_;
   RecordFence fence_;
+  const Fault fault_{job_.train.audit.fault};
   bool was_in_view_ = false;
   std::optional<RunFolder> folder_;
   std::unique_ptr<CheckpointWriter> writer_;

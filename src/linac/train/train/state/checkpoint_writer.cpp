@@ -7,10 +7,12 @@
 #include <span>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "linac/base/base/error.h"
 #include "linac/base/base/log.h"
 #include "linac/base/base/trace.h"
+#include "linac/base/base/turned_bit.h"
 
 namespace linac::train {
 namespace {
@@ -174,7 +176,14 @@ void CheckpointWriter::write_checkpoint() {
   };
   const auto tell = [&](const TakePiece& take) {
     auto since = processor_time();
+    std::vector<std::byte> turned;
+    int pieces = 0;
     tell_encoded(copy_, notes_, [&](std::span<const std::byte> piece) {
+      if (files_.turned && ++pieces == 2) {  // behind the header
+        turned.assign(piece.begin(), piece.end());
+        turn_a_bit(turned, *files_.turned);
+        piece = turned;
+      }
       take(piece);
       rest(processor_time() - since);
       since = processor_time();

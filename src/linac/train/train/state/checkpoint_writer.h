@@ -19,8 +19,10 @@
 #include <functional>
 #include <mutex>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <thread>
 
+#include "linac/base/base/rng.h"
 #include "linac/train/train/state/checkpoint.h"
 #include "linac/train/train/state/state.h"
 
@@ -31,6 +33,7 @@ class CheckpointWriter {
   /// What a state is written as: the checkpoint of its step, the best one, the one that is handed over.
   struct Files {
     bool step = true, best = false, restored = false;
+    std::optional<RngKey> turned = {};  // a bit of each turns over behind its digest, a fault made on purpose
   };
   /// `told` is called by the thread: what it writes, again whenever it has come further; empty when it has nothing to
   /// write any more.

@@ -100,6 +100,33 @@ TEST(CheckpointWriter, TheTrainingGoesOnBesideASlowDisk) {
   EXPECT_EQ(read_file(folder.path() / "best.safetensors"), expected);
 }
 
+// train.audit.fault.in = checkpoint, and what every damaged file comes to.
+TEST(CheckpointWriter, ABitThatTurnsOverOnTheWayIsToldAndTheOneBeforeIsTaken) {
+  const TemporaryFolder folder;
+  CheckpointWriter writer(CheckpointStore(folder.path(), 5), [](const char*) {});
+  writer.save(state_at(1), {}, {.best = true});
+  writer.save(state_at(2), {}, {.best = true, .turned = RngKey{.seed = 3}});
+  CheckpointStore& store = writer.store();
+  TrainState state = state_at(0);
+  std::string said;
+  const auto loaded = store.newest_good([&](const CheckpointStore::Loaded& candidate) {
+    try {
+      decode(candidate.bytes, candidate.path.string(), state);
+    } catch (const Error& error) {
+      said += error.what();
+      throw;
+    }
+  });
+  ASSERT_TRUE(loaded);
+  EXPECT_EQ(loaded->path, file_of(folder, 1));
+  EXPECT_EQ(state.global_step, 1);
+  EXPECT_EQ(state.networks[0].parameters.trainable.front(), 1);
+  EXPECT_NE(said.find(file_of(folder, 2).string()), std::string::npos) << said;
+  EXPECT_NE(said.find("checksum does not match"), std::string::npos) << said;
+  EXPECT_TRUE(fs::exists(file_of(folder, 2).string() + ".damaged"));
+  EXPECT_THROW(decode(read_file(folder.path() / "best.safetensors"), "best", state), Error);
+}
+
 TEST(CheckpointWriter, AFurtherOneWaitsSoThatEachIsWritten) {
   const TemporaryFolder folder;
   SlowDisk disk;
