@@ -61,6 +61,23 @@ def liar(root: pathlib.Path, calm: pathlib.Path, job: dict, where: str, worker: 
     same(calm, root / name, name)
 
 
+def late(root: pathlib.Path, calm: pathlib.Path) -> None:
+    """Some steps are audited: a worker that had a part in sums before it was found."""
+    out = root / "late"
+    settings = JOB | {"train.audit.rate": 0.6, "train.audit.fault.in": "gradient", "train.audit.fault.worker": 1, "train.audit.fault.step": 3,
+                      "checkpoint.every_steps": 1, "checkpoint.keep": 9}
+    text = runs.run(out, settings, "--workers", "3")
+    found, back = audits(out), [line for line in runs.lines(out) if line["kind"] == "rollback"]
+    right = found[0]["clean_step"] + 1
+    check(len(found) == 1 and right < found[0]["global_step"] and len(found[0]["wrong"]) == 1, f"late: found some steps later: {found}")
+    check([line["global_step"] for line in back] == [right] and f"back to step {right}" in text, f"the state goes back to the step that was found right: {back}")
+    steps = [line["global_step"] for line in runs.lines(out) if line["kind"] == "step"]
+    check(steps == list(range(1, 9)), f"the steps since then are done again: {steps}")
+    aside = sorted(path.name for path in (out / "checkpoints").glob("*.doubtful"))
+    check(aside == [f"step-{step:010}.safetensors.doubtful" for step in range(right + 1, found[0]["global_step"] + 1)], f"their checkpoints are set aside: {aside}")
+    same(calm, out, "late")
+
+
 def two(root: pathlib.Path) -> None:
     settings = JOB | {"train.audit.rate": 1, "train.audit.fault.in": "gradient", "train.audit.fault.worker": 1, "train.audit.fault.step": 3}
     out = root / "two"
@@ -98,6 +115,7 @@ def main() -> None:
         same(calm, honest(root, "seldom", JOB, 2, 0.3), "some steps are")
         liar(root, calm, JOB, "batch", 1)
         liar(root, calm, JOB, "weights", 0)
+        late(root, calm)
         two(root)
         unnoticed(root, calm)
         another(root, "chain", CHAIN, "gradient")

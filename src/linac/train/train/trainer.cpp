@@ -14,6 +14,7 @@
 #include "linac/train/comm/group.h"
 #include "linac/train/train/agreement.h"
 #include "linac/train/train/audit/parting.h"
+#include "linac/train/train/audit/right_state.h"
 #include "linac/train/train/collapse.h"
 #include "linac/train/train/input/input.h"
 #include "linac/train/train/input/shared_reading.h"
@@ -148,10 +149,12 @@ class Trainer {
       if (founding && trace_.is_over(state_.global_step)) trace_.give_up(tells());
     }
     record_->take_over(founding, state_, last_steps_, best_);
-    if (!group_.commit(moment_of(state_))) throw left("the view was left before it began");
+    if (!group_.commit(right_.moment_of(state_))) throw left("the view was left before it began");
     reading_.all_have_opened();
     if (!std::exchange(took_part_, true) && options_.on_begin) options_.on_begin();
     if (founding) energy_.look_at_idle();
+    if (!founding)
+      if (const auto doubted_at = right_.due(group_, source)) go_back(*doubted_at);
     loop_.steps->seek(state_);
     loop_.steps->release(state_);  // where others were lost meanwhile, some alone have gathered it for a checkpoint
     const double without_view_s = std::chrono::duration<double>(Clock::now() - left_at_).count();
@@ -178,6 +181,7 @@ class Trainer {
       if (!good_ || founding) good_ = state_;
       share_state(group_, ranks, *good_);
     }
+    right_.share(group_, ranks, state_, founding);
     bring_best(ranks);
     nlohmann::json last = nlohmann::json::array();
     for (const StepRecord& one : last_steps_) last.push_back(one.encoded());
@@ -194,6 +198,30 @@ class Trainer {
     if (there == "0") return best_.reset();
     if (!best_) best_ = state_;
     share_state(group_, ranks, *best_);
+  }
+
+  // What a worker that errs has computed may be in all that was done since an audit has found all right.
+  [[noreturn]] void part(const AuditFinding& finding) {
+    if (right_.doubt(state_) && ends_run(finding, group_.size())) record_->doubt_behind(right_.global_step());
+    parting_.part(finding, group_, *record_, job_.train.replicas, state_.global_step, leaves_);
+  }
+
+  void go_back(int64_t doubted_at) {
+    const comm::Moment behind = right_.target(state_);
+    arrive(behind);
+    right_.restore(state_);
+    const auto is_doubtful = [&](const std::optional<TrainState>& one) {
+      return one && one->global_step > state_.global_step;
+    };
+    if (is_doubtful(good_)) good_ = state_;
+    if (is_doubtful(best_)) best_.reset();
+    last_steps_.clear();
+    if (tells())
+      log::warn(fmt::format("back to step {}: what workers that compute wrongly had a part in since then is done again",
+                            state_.global_step));
+    record_->rolled_back(state_, behind.rollbacks, "workers compute wrongly",
+                         fmt::format("an audit behind step {}", doubted_at));
+    record_->put_right(state_, best_);
   }
 
   // --- the training -------------------------------------------------------------------------------------------------
@@ -237,7 +265,7 @@ class Trainer {
   bool one_step() {
     const auto rate_here = [&] { return rate_of_step(job_.train, state_, steps_per_epoch_, loop_.words->loss_name()); };
     const int64_t steps = loop_.steps->steps_at_once(state_);
-    comm::Moment behind = moment_of(state_);
+    comm::Moment behind = right_.moment_of(state_);
     behind.steps += steps;
     trace_.begin(behind.steps);
     const trace::Span span("step", behind.steps);
@@ -250,8 +278,7 @@ class Trainer {
         budget_->ends_with(state_.global_step + steps, group_.size()))
       wish_ = StepWish::kEnough;
     const StepResult result = loop_.steps->step(state_, rate_here(), wish_, [&] { arrive(behind); });
-    if (result.health == Health::kWrong)
-      parting_.part(*result.finding, group_, *record_, job_.train.replicas, state_.global_step, leaves_);
+    if (result.health == Health::kWrong) part(*result.finding);
     if (result.health != Health::kGood) {
       collapse(result);
       return false;
@@ -273,6 +300,7 @@ class Trainer {
       ++state_.global_step;
       last_steps_.push_back({state_.epoch, state_.step, state_.global_step, loop_.words->reported(losses), rate});
     }
+    if (result.finding) right_.set(state_);
     last_steps_.back().round = result.round;
     for (const StepRecord& one : last_steps_) record_->step(one);
     give_account(clock_[TimePhase::kCompute].wall - begun);
@@ -357,7 +385,7 @@ class Trainer {
   }
 
   void end_epoch() {
-    comm::Moment behind = moment_of(state_);
+    comm::Moment behind = right_.moment_of(state_);
     ++behind.epochs;
     EpochRecord record{.epoch = state_.epoch, .train = state_.epoch_sums, .test = {}};
     for (auto& [name, value] : record.train)
@@ -422,17 +450,19 @@ class Trainer {
     if (!keeps_good() || state_.rollbacks >= job_.train.collapse.rollbacks)
       throw collapse_error(job_, state_, result, record_->has_checkpoint());
     const auto [what, where] = collapse_of(state_, result);
-    comm::Moment behind = moment_of(*good_);
-    behind.rollbacks = state_.rollbacks + 1;
+    comm::Moment behind = right_.moment_of(*good_);
+    behind.rollbacks += state_.rollbacks + 1 - good_->rollbacks;
     arrive(behind);
+    const int rollbacks = state_.rollbacks + 1;
     state_ = *good_;
-    state_.rollbacks = behind.rollbacks;
+    state_.rollbacks = rollbacks;
+    right_.limit(state_);
     last_steps_.clear();
     if (tells())
       log::warn(fmt::format(
           "collapse: {} ({}); back to epoch {}, step {} with other random numbers and the learning rate x {}", what,
           where, state_.epoch + 1, state_.step, job_.train.collapse.lr_factor));
-    record_->rolled_back(state_, what, where);
+    record_->rolled_back(state_, behind.rollbacks, what, where);
     loop_.steps->seek(state_);
   }
 
@@ -452,6 +482,7 @@ class Trainer {
   std::optional<TrainState> good_;  // that a rollback returns to
   std::optional<TrainState> best_;  // of the best epoch, while it may not be on the disk
   int saves_since_best_ = 0;
+  RightState right_{job_.train.audit.rate > 0};
   std::optional<RecordKeeper> record_;  // once the loop is made
   std::optional<RunBudget> budget_;     // on rank 0, if the job has one
   std::vector<StepRecord> last_steps_;  // of the last step, or of the last round

@@ -114,7 +114,9 @@ TEST(AuditedUpdate, HonestWorkersComeToTheSameBitsAsWithoutAudit) {
                                with = outcomes(workers, job_of(4, 1), honest);
     for (size_t rank = 0; rank < with.size(); ++rank) {
       EXPECT_TRUE(with[rank].applied);
-      EXPECT_FALSE(with[rank].result.finding);
+      ASSERT_TRUE(with[rank].result.finding) << "of an update that was audited";
+      EXPECT_TRUE(with[rank].result.finding->wrong.empty() && with[rank].result.finding->suspects.empty());
+      EXPECT_FALSE(without[rank].result.finding);
       EXPECT_EQ(with[rank].weights, without[rank].weights);
       EXPECT_EQ(with[rank].weights[0], -0.5F * (1 + 2 + 3 + 4));
       EXPECT_EQ(with[rank].result.losses, without[rank].result.losses);
@@ -221,8 +223,9 @@ TEST(AuditedUpdate, AFaultIsFound) {
               "", {"loss"}, state, 0, 1e-9,
               [&](size_t i, const graph::GradientReady&) { return of(update.owned()[i]); }, StepWish::kNone, result, {},
               {}, of);
-          EXPECT_EQ(result.finding.has_value(), step == 5);
-          if (!result.finding) continue;
+          ASSERT_TRUE(result.finding);
+          EXPECT_EQ(result.health == Health::kWrong, step == 5);
+          if (result.health != Health::kWrong) continue;
           EXPECT_EQ(result.finding->wrong, std::vector{2});
           EXPECT_NE(result.finding->what.find(begin), std::string::npos) << result.finding->what;
           EXPECT_EQ(result.finding->clean_step, 4);

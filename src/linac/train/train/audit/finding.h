@@ -12,6 +12,7 @@
 namespace linac::train {
 
 /// Ranks of the view in which it was found; of all workers alike. Where somebody is suspected the run cannot go on.
+/// Nobody at all: all have computed rightly.
 struct AuditFinding {
   std::vector<int> wrong, suspects;
   int64_t clean_step = -1;  // steps that were done when an audit last found all right; -1: none since the start

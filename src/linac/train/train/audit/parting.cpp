@@ -8,11 +8,15 @@
 
 namespace linac::train {
 
+bool ends_run(const AuditFinding& finding, int workers) {
+  return !finding.suspects.empty() || std::cmp_equal(finding.wrong.size(), workers);
+}
+
 void Parting::part(const AuditFinding& finding, comm::Group& group, RecordKeeper& record, int replicas,
                    int64_t global_step, bool& leaves) {
   found_.push_back(line_of(finding, group.view(), replicas, global_step));
   const Error error = wrong_error(found_.back());
-  if (!finding.suspects.empty() || std::cmp_equal(finding.wrong.size(), group.size())) {
+  if (ends_run(finding, group.size())) {
     tell(record);
     throw error;
   }

@@ -12,10 +12,13 @@
 
 namespace linac::train {
 
+/// Whether nobody goes on: nobody can tell who errs, or none of so many workers is left.
+bool ends_run(const AuditFinding& finding, int workers);
+
 class Parting {
  public:
   /// Throws kPeerLost on those that go on, in the next view; kWrong on those that leave, where `leaves` is set, and on
-  /// all where nobody can tell who errs, or nobody else is left. `global_step`: steps that are done.
+  /// all where ends_run(). `global_step`: steps that are done.
   [[noreturn]] void part(const AuditFinding& finding, comm::Group& group, RecordKeeper& record, int replicas,
                          int64_t global_step, bool& leaves);
   /// What was found in the views before this one, for the record.

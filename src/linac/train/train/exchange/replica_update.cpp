@@ -170,6 +170,7 @@ bool ReplicaUpdate::run(const std::string& prefix, const std::vector<std::string
     result.finding->clean_step = clean_step_;
   } else if (auditors) {
     clean_step_ = state.global_step;
+    result.finding.emplace().clean_step = clean_step_;
   }
   at.computed = *progress.computed();
   account(at);

@@ -39,7 +39,7 @@ struct StepResult {
   struct Cause {
     std::string words, advice;
   } cause = {};
-  std::optional<AuditFinding> finding;  // of one that is kWrong
+  std::optional<AuditFinding> finding;  // of one that was audited
   Measures losses;                      // of a step
   std::vector<Measures> each;           // of a round: the losses of its steps
   std::optional<job::RoundLine> round;  // of a round

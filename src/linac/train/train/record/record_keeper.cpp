@@ -24,6 +24,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+constexpr const char* kDoubtful = "of steps behind the last in which an audit has found all workers right";
+
 // The last step and the last epoch are known without a record.
 bool is_at_epoch(const TrainState& state) {
   return state.step == 0 && !state.history.empty();
@@ -281,12 +283,26 @@ void RecordKeeper::write_summary(const TrainState& state) {
                   });
 }
 
-void RecordKeeper::rolled_back(const TrainState& state, const std::string& what, const std::string& where) {
+void RecordKeeper::rolled_back(const TrainState& state, int64_t times, const std::string& what,
+                               const std::string& where) {
   if (!writes()) return;
   wait();
   show_drawn();
   folder_->cut_metrics(state.global_step, state.epoch);
-  reporter_->rolled_back(state, what, where);
+  reporter_->rolled_back(state, times, what, where);
+}
+
+void RecordKeeper::put_right(const TrainState& state, const std::optional<TrainState>& best) {
+  if (!writes()) return;
+  writer_->store().set_aside_behind(state.global_step, kDoubtful);
+  save(state);
+  for (const Chosen& one : chosen(state)) complete(one, state, best);
+}
+
+void RecordKeeper::doubt_behind(int64_t global_step) {
+  if (!writes()) return;
+  CheckpointStore& store = writer_->store();
+  if (store.has_until(global_step)) store.set_aside_behind(global_step, kDoubtful);
 }
 
 void RecordKeeper::audited(const job::AuditLine& line) {

@@ -76,7 +76,13 @@ class RecordKeeper {
   void epoch(const TrainState& state, const EpochRecord& record, const std::vector<std::string>& signs_of_collapse,
              bool save, bool best);
   void audited(const job::AuditLine& line);
-  void rolled_back(const TrainState& state, const std::string& what, const std::string& where);
+  /// `times`: so far, this one included.
+  void rolled_back(const TrainState& state, int64_t times, const std::string& what, const std::string& where);
+  /// What was written of later steps than the state's is in doubt, as workers computed wrongly: checkpoints are set
+  /// aside, and one of the state is written. `best`: see take_over().
+  void put_right(const TrainState& state, const std::optional<TrainState>& best);
+  /// The same of a run that ends so, behind `global_step`. Where no earlier checkpoint is left they stay.
+  void doubt_behind(int64_t global_step);
 
   /// The file of a trace, at rank 0; an empty text is none.
   void trace(std::string text);

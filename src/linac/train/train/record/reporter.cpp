@@ -301,8 +301,8 @@ void Reporter::audited(const job::AuditLine& line) {
   events_.scalar(job::metric::kShutOut, line.global_step, static_cast<float>(line.wrong.size()));
 }
 
-void Reporter::rolled_back(const TrainState& state, const std::string& what, const std::string& where) {
-  folder_.add_metrics(job::RollbackLine{state.epoch, state.global_step, state.rollbacks, what, where});
+void Reporter::rolled_back(const TrainState& state, int64_t times, const std::string& what, const std::string& where) {
+  folder_.add_metrics(job::RollbackLine{state.epoch, state.global_step, times, what, where});
   events_.session_start(state.global_step + 1);
   epochs_go_on(state);
   epoch_first_step_ = std::min(epoch_first_step_, state.global_step);

@@ -69,7 +69,8 @@ class Reporter {
   void picture(const std::string& tag, int64_t global_step, const plot::Picture& picture);
   /// Workers that compute wrongly.
   void audited(const job::AuditLine& line);
-  void rolled_back(const TrainState& state, const std::string& what, const std::string& where);
+  /// `times`: so far, this one included.
+  void rolled_back(const TrainState& state, int64_t times, const std::string& what, const std::string& where);
   /// Ends the record well: hands the networks of `final` over, writes run.json, prints the summary. `workers`: the
   /// clocks of all ranks.
   void finish(const TrainState& state, const TrainState& final, const std::vector<job::WorkerAccount>& workers);

@@ -12,10 +12,14 @@ CheckpointStore::CheckpointStore(std::filesystem::path folder, int keep) : folde
   make_folder(folder_);
 }
 
+std::filesystem::path CheckpointStore::path_of(int64_t global_step) const {
+  // Zero-padded, so that the order of names is the order of steps.
+  return folder_ / fmt::format("step-{:010}.safetensors", global_step);
+}
+
 std::filesystem::path CheckpointStore::save(int64_t global_step, const Tell& tell,
                                             const std::function<void()>& synced) {
-  // Zero-padded, so that the order of names is the order of steps.
-  const std::filesystem::path path = folder_ / fmt::format("step-{:010}.safetensors", global_step);
+  const std::filesystem::path path = path_of(global_step);
   write_file_atomically(path, tell, synced);
   auto paths = list();
   for (size_t i = 0; i + static_cast<size_t>(keep_) < paths.size(); ++i) std::filesystem::remove(paths[i]);
@@ -32,6 +36,19 @@ void CheckpointStore::mark_restored(const Tell& tell, const std::function<void()
 
 void CheckpointStore::mark(const std::filesystem::path& chosen, const std::filesystem::path& checkpoint) {
   write_file_atomically(chosen, read_file(checkpoint));
+}
+
+bool CheckpointStore::has_until(int64_t global_step) const {
+  const auto paths = list();
+  return !paths.empty() && paths.front() <= path_of(global_step);
+}
+
+void CheckpointStore::set_aside_behind(int64_t global_step, const std::string& why) {
+  for (const auto& path : list()) {
+    if (path <= path_of(global_step)) continue;
+    log::warn(fmt::format("{}: {}; it is kept as {}.doubtful", path.string(), why, path.filename().string()));
+    std::filesystem::rename(path, path.string() + ".doubtful");
+  }
 }
 
 void CheckpointStore::remove_remains() {

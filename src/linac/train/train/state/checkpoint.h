@@ -30,6 +30,10 @@ class CheckpointStore {
   void mark_restored(const Tell& tell, const std::function<void()>& synced = piece_is_done);
   /// One of these, by its path, with the bytes of a checkpoint of the folder.
   void mark(const std::filesystem::path& chosen, const std::filesystem::path& checkpoint);
+  /// Whether there is one of this step or an earlier one.
+  bool has_until(int64_t global_step) const;
+  /// Renames those of later steps to *.doubtful, and says why in the log.
+  void set_aside_behind(int64_t global_step, const std::string& why);
   /// Removes what was half written when its writer was killed. While nobody else writes there.
   void remove_remains();
 
@@ -47,6 +51,7 @@ class CheckpointStore {
   const std::filesystem::path& folder() const { return folder_; }
 
  private:
+  std::filesystem::path path_of(int64_t global_step) const;
   void set_aside(const std::filesystem::path& path, const std::string& why);
 
   std::filesystem::path folder_;

@@ -39,6 +39,21 @@ TEST(CheckpointStore, RefusesToStartAnewBesideCheckpointsThatCannotBeRead) {
   EXPECT_EQ(store.list().size(), 2U);
 }
 
+TEST(CheckpointStore, SetsAsideWhatIsInDoubt) {
+  const TemporaryFolder folder;
+  CheckpointStore store(folder.path(), 5);
+  EXPECT_FALSE(store.has_until(10));
+  for (const int step : {9, 10, 11, 100}) store.save(step, bytes(std::to_string(step)));
+  EXPECT_FALSE(store.has_until(8));
+  EXPECT_TRUE(store.has_until(9));
+  store.set_aside_behind(10, "because");
+  ASSERT_EQ(store.list().size(), 2U);
+  EXPECT_EQ(store.list().back().filename(), "step-0000000010.safetensors");
+  EXPECT_TRUE(std::filesystem::exists(folder.path() / "step-0000000100.safetensors.doubtful"));
+  store.set_aside_behind(10, "once more");
+  EXPECT_EQ(store.list().size(), 2U);
+}
+
 TEST(CheckpointStore, RemovesWhatAKilledWriterLeft) {
   const TemporaryFolder folder;
   CheckpointStore store(folder.path(), 2);
