@@ -126,6 +126,8 @@ def attempts(people: People, ann: Things, bob: Things) -> list[tuple[str, str, s
         ("change_user", "PATCH", "/api/v1/users/bob", {"role": "admin"}),
         ("create_token", "POST", "/api/v1/users/ann/tokens", {}),
         ("revoke_token", "DELETE", f"/api/v1/users/ann/tokens/{token}", None),
+        ("mark_host", "PUT", "/api/v1/hosts/n04/mark", {"what": "bob's"}),
+        ("clear_host", "DELETE", "/api/v1/hosts/n04/mark", None),
         ("rotate_secrets_key", "POST", "/api/v1/secrets/rotate-key", {}),
         # With no token of an agent; pilot_test.py has attacks with one.
         ("ask_for_work", "POST", f"/api/v1/agents/{'0' * 32}/work", {"name": "bob", "host": "h", "cores": 1, "memory_mb": 1, "gpus": 0, "cores_free": 1,

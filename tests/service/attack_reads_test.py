@@ -196,7 +196,7 @@ def found(n: Names) -> list[tuple[str, str, str, object]]:
 
 # Routes that show nothing of anybody's: state of the service, the caller himself, the pages; and what admins alone may.
 OWN = {"healthz", "readyz", "mlflow_version", "mlflow_health", "mlflow_server_info", "openapi", "ui", "ui_asset", "get_me", "login", "logout",
-       "list_secrets", "list_agents", "get_sites", "list_plan_places",
+       "list_secrets", "list_agents", "get_sites", "list_plan_places", "list_host_marks",
        "list_lease_files", "get_lease_file"}  # these two only for tokens of agents: pilot_test.py
 ADMINS = {"list_users": "/api/v1/users", "list_audit": "/api/v1/audit", "list_tokens": "/api/v1/users/ann/tokens"}
 SEEN_IN_PART = {"metrics": "/metrics", "get_queue": "/api/v1/queue"}

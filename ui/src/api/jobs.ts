@@ -2,7 +2,7 @@
 
 import { ApiError, getJson, send } from "./client.ts";
 import { integer, list, object, text, words, type Json } from "./json.ts";
-import type { Agent, Queue, QueuedJob, Site, State } from "./types.ts";
+import type { Agent, HostMark, Queue, QueuedJob, Site, State } from "./types.ts";
 
 export async function queue(signal?: AbortSignal): Promise<Queue> {
   const json = await getJson<Json>("/api/v1/queue", signal);
@@ -51,6 +51,26 @@ export async function agents(signal?: AbortSignal): Promise<Agent[]> {
       seen: integer(one["seen_ms"]),
     }),
   );
+}
+
+/** Those from which one's jobs keep away; of an admin everybody's. */
+export async function hostMarks(signal?: AbortSignal): Promise<HostMark[]> {
+  return list((await getJson<Json>("/api/v1/hosts/marks", signal))["marks"]).map(
+    (one): HostMark => ({
+      host: text(one["host"]),
+      user: text(one["user"]),
+      worker: text(one["worker"]),
+      core: text(one["core"]),
+      what: text(one["what"]),
+      run: text(one["run"]),
+      marked: integer(one["marked_ms"]),
+    }),
+  );
+}
+
+/** It has been looked at: jobs may run there again. */
+export async function clearHost(host: string): Promise<void> {
+  await send("DELETE", `/api/v1/hosts/${encodeURIComponent(host)}/mark`);
 }
 
 /** To which one's jobs may be sent. */

@@ -143,6 +143,17 @@ export interface Agent {
   seen: number;
 }
 
+/** A host that computed wrongly. */
+export interface HostMark {
+  host: string;
+  user: string; // whose jobs keep away; empty: everybody's
+  worker: string;
+  core: string;
+  what: string;
+  run: string; // that found it; empty: an admin's word, or not for these eyes
+  marked: number;
+}
+
 export interface ModelVersion {
   model: string;
   version: string;

@@ -1,7 +1,7 @@
 // What waits and what runs, in the order in which it will be started; and more of it.
 
 import { useEffect, useState } from "preact/hooks";
-import { agents, cancelRun, queue } from "../api/jobs.ts";
+import { agents, cancelRun, clearHost, hostMarks, queue } from "../api/jobs.ts";
 import type { Me, QueuedJob } from "../api/types.ts";
 import { ago, duration, resources, time } from "../format.ts";
 import { Empty, Failure, StateMark } from "../parts/basics.tsx";
@@ -10,6 +10,7 @@ import { useLoaded, useNow } from "../parts/hooks.ts";
 import { Table } from "../parts/table.tsx";
 import { hashOf } from "../router.ts";
 import { AgentsTable } from "./agents.tsx";
+import { HostMarksTable } from "./host_marks.tsx";
 import { SubmitForm } from "./submit.tsx";
 
 const refreshMs = 3000;
@@ -17,7 +18,11 @@ const refreshMs = 3000;
 export function QueuePage({ me }: { me: Me }) {
   const { value, error, again } = useLoaded(queue, []);
   const { value: others, error: unknown, again: askAgents } = useLoaded(agents, []);
-  const { act, busy, shown } = useAction(again);
+  const { value: marks, again: askMarks } = useLoaded(hostMarks, []);
+  const { act, busy, shown } = useAction(() => {
+    again();
+    askMarks();
+  });
   const [form, setForm] = useState(false);
   const now = useNow(1000);
   useEffect(() => {
@@ -25,9 +30,10 @@ export function QueuePage({ me }: { me: Me }) {
       if (document.hidden) return;
       again();
       askAgents();
+      askMarks();
     }, refreshMs);
     return () => clearInterval(timer);
-  }, [again, askAgents]);
+  }, [again, askAgents, askMarks]);
   const mayCancel = (job: QueuedJob) => me.role === "admin" || (me.role === "member" && job.user === me.user && job.run !== "");
   return (
     <main class="page">
@@ -95,6 +101,12 @@ export function QueuePage({ me }: { me: Me }) {
       {(unknown || (others && others.length > 0)) && <h2>Agents</h2>}
       <Failure error={unknown} again={askAgents} />
       {others && others.length > 0 && <AgentsTable agents={others} now={now} />}
+      {marks && marks.length > 0 && (
+        <>
+          <h2>Hosts that compute wrongly</h2>
+          <HostMarksTable marks={marks} now={now} clear={me.role === "admin" ? (host) => act(() => clearHost(host)) : undefined} />
+        </>
+      )}
     </main>
   );
 }

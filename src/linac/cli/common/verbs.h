@@ -40,6 +40,7 @@
   CONTROL(login)                                                                                 \
   CONTROL(agent)                                                                                 \
   CONTROL(agents)                                                                                \
+  CONTROL(hosts)                                                                                 \
   CONTROL(relay)                                                                                 \
   CONTROL(sites)                                                                                 \
   CONTROL(launch)                                                                                \

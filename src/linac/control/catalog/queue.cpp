@@ -8,6 +8,7 @@
 #include <set>
 
 #include "linac/base/base/clock.h"
+#include "linac/control/catalog/host_marks.h"
 #include "linac/control/catalog/queue_rows.h"
 #include "linac/control/catalog/records.h"
 #include "linac/control/catalog/run_columns.h"
@@ -68,14 +69,15 @@ bool contains_all(const std::vector<std::string>& all, const std::vector<std::st
                      [&](const std::string& tag) { return std::find(all.begin(), all.end(), tag) != all.end(); });
 }
 
-/// Whether it would be let in if nothing ran there.
-bool is_for(const QueuedJob& job, const Room& room) {
+/// Whether it would be let in if nothing ran there. `marks`: of the room's host.
+bool is_for(const QueuedJob& job, const Room& room, const std::vector<HostMark>& marks) {
   const Wishes& wishes = job.wishes;
   const bool in_time =
       room.seconds_left == 0 || wishes.seconds_max == 0 ||
       static_cast<double>(wishes.seconds_max) - job.seconds_used <= static_cast<double>(room.seconds_left);
   return wishes.place == room.place && (room.user.empty() || room.user == job.user) && in_time &&
-         fits(wishes.resources, room.all) && contains_all(room.tags, wishes.tags);
+         fits(wishes.resources, room.all) && contains_all(room.tags, wishes.tags) &&
+         std::ranges::none_of(marks, [&](const HostMark& mark) { return mark.binds(job.user); });
 }
 
 void check_tags(const std::vector<std::string>& tags) {
@@ -170,8 +172,10 @@ std::set<std::string> readable_queue(Database& database, const Viewer& viewer) {
 
 std::optional<Attempt> start_next(Database& database, const Room& room, int64_t now_ms) {
   std::optional<int64_t> blocked;  // the priority of the first that does not fit
+  std::vector<HostMark> marks = room.host.empty() ? std::vector<HostMark>() : host_marks(database);
+  std::erase_if(marks, [&](const HostMark& mark) { return mark.host != room.host; });
   for (Job& job : queue_at(database, now_ms)) {
-    if (!waits(job.job.state) || !job.job.held_by.empty() || !is_for(job.job, room)) continue;
+    if (!waits(job.job.state) || !job.job.held_by.empty() || !is_for(job.job, room, marks)) continue;
     if (blocked && job.job.wishes.priority < *blocked) break;
     if (!fits(job.job.wishes.resources, room.free)) {
       blocked = job.job.wishes.priority;

@@ -72,6 +72,7 @@ struct Room {
   std::string user{};               // whose jobs they are; "": anybody's
   std::vector<std::string> tags{};  // that it has
   int64_t seconds_left = 0;  // that it will be there; a job that may need longer does not fit. 0: no end is known
+  std::string host{};        // jobs that keep away from it (host_marks.h) do not fit; "": not known
 };
 
 /// The first of queue() that may start there now: pending or recovering, held by nothing (dependencies that have not

@@ -8,6 +8,8 @@
 #include <set>
 #include <sstream>
 
+#include "linac/base/base/host.h"
+#include "linac/control/catalog/host_marks.h"
 #include "linac/control/catalog/may.h"
 #include "linac/control/catalog/records.h"
 #include "linac/control/catalog/users.h"
@@ -100,23 +102,35 @@ class Holds {
     for (const Row& row : database.query(
              "SELECT j.run FROM jobs j JOIN runs r ON r.number = j.run WHERE j.waiting <> 0 AND r.deleted <> 0"))
       deleted_.insert(row.integer(0));
+    marks_ = host_marks(database);
+    std::erase_if(marks_, [](const HostMark& mark) { return mark.host != host_name(); });
   }
 
   std::string of(const Job& job) const {
     if (deleted_.contains(job.number)) return "its run is deleted";
     if (dependent_.contains(job.number)) return "runs that it depends on have not succeeded yet";
     const auto user = users_.find(job.job.user);
-    if (user == users_.end()) return "";
+    if (user == users_.end()) return of_host(job.job);
     if (std::string why = why_no_job(person(user->second), Action::kBegin); !why.empty()) return why;
     const auto& [jobs_max, cores_max, core_hours_max] = user->second.quota;
     const int64_t cores = value(cores_, job.job.user) + job.job.wishes.resources.cores;
     if (cores_max > 0 && cores > cores_max) return fmt::format("its user's quota of {} cores at a time", cores_max);
     if (core_hours_max > 0 && value(used_, job.job.user) >= 3600 * core_hours_max)
       return fmt::format("its user's quota of {} core hours a day", core_hours_max);
-    return "";
+    return of_host(job.job);
   }
 
  private:
+  std::string of_host(const QueuedJob& job) const {
+    if (job.wishes.place != kOwnHost) return "";
+    const auto mark = std::ranges::find_if(marks_, [&](const HostMark& one) { return one.binds(job.user); });
+    return mark == marks_.end() ? ""
+                                : fmt::format(
+                                      "host {} computes wrongly (linac hosts list); submit it to another place, "
+                                      "or have the host looked at and cleared (linac hosts clear {})",
+                                      mark->host, mark->host);
+  }
+
   template <class T>
   static T value(const std::map<std::string, T>& of, const std::string& user) {
     const auto found = of.find(user);
@@ -126,6 +140,7 @@ class Holds {
   std::map<std::string, User> users_;
   std::map<std::string, int64_t> cores_;
   std::set<int64_t> dependent_, deleted_;
+  std::vector<HostMark> marks_;  // of the service's own host
 };
 
 }  // namespace

@@ -255,10 +255,18 @@ UPDATE model_versions SET source = 'refused:' || source
   OR (lower(source) LIKE 'mlflow-artifacts://%' AND source NOT LIKE '%:///%');
 )";
 
-constexpr std::array kMigrations{kFirst, kSecond, kThird, kFourth, kFifth, kSixth, kSeventh, kEighth, kNinth, kTenth};
+// Hosts that computed wrongly (host_marks.h); user_name: whose jobs keep away, '': everybody's.
+constexpr std::string_view kEleventh = R"(
+CREATE TABLE host_marks (
+  host {text} NOT NULL, user_name {text} NOT NULL, worker {text} NOT NULL, core {text} NOT NULL, what {text} NOT NULL,
+  run {text} NOT NULL, marked_ms BIGINT NOT NULL, PRIMARY KEY (host, user_name)) {by_key};
+)";
+
+constexpr std::array kMigrations{kFirst,   kSecond, kThird, kFourth, kFifth,   kSixth,
+                                 kSeventh, kEighth, kNinth, kTenth,  kEleventh};
 
 // Those that others refer to in front.
-constexpr std::array<std::string_view, 38> kTables{"experiments",
+constexpr std::array<std::string_view, 39> kTables{"experiments",
                                                    "experiment_tags",
                                                    "runs",
                                                    "run_tags",
@@ -295,7 +303,8 @@ constexpr std::array<std::string_view, 38> kTables{"experiments",
                                                    "study_lines",
                                                    "study_leases",
                                                    "submitted_studies",
-                                                   "study_jobs"};
+                                                   "study_jobs",
+                                                   "host_marks"};
 
 }  // namespace
 

@@ -1,5 +1,6 @@
 // The queue carried out by a system with a queue of its own (test_cluster.h): hours pass by a clock of the test.
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -11,6 +12,7 @@
 #include "linac/base/base/atomic_file.h"
 #include "linac/base/base/temporary_folder.h"
 #include "linac/control/catalog/curves.h"
+#include "linac/control/catalog/host_marks.h"
 #include "linac/control/execution/record/run_places.h"
 #include "linac/control/execution/scheduler.h"
 #include "linac/control/execution/test_cluster.h"
@@ -63,12 +65,13 @@ class RemoteQueue : public testing::Test {
     };
     settings.account = [](catalog::Database&, const std::string&) { return ""; };
     settings.clock = [this] { return clock_ms_.load(); };
+    settings.is_admin = [](catalog::Database&, const std::string& user) { return user == "admin"; };
     scheduler_ = std::make_unique<Scheduler>(host_, settings, std::make_unique<ClusterLauncher>(cluster_));
   }
 
-  std::string submit(const catalog::Wishes& wishes = {}) {
+  std::string submit(const catalog::Wishes& wishes = {}, const std::string& user = "alice") {
     catalog::NewRun run;
-    run.user = "alice";
+    run.user = user;
     const std::string id = catalog_.write(
         [&](catalog::Database& database) { return catalog::submit(database, run, "a job", wishes, ""); });
     scheduler_->wake();
@@ -110,6 +113,41 @@ class RemoteQueue : public testing::Test {
   Cluster cluster_;
   std::unique_ptr<Scheduler> scheduler_;
 };
+
+// What the audit of a run says binds the jobs of its user; of an admin's run, everybody's.
+TEST_F(RemoteQueue, AHostThatComputesWronglyIsMarkedAndAvoided) {
+  const auto audited = [&](const std::string& user, const std::string& host, const char* of) {
+    const std::string id = submit({}, user), label = id + "-1";
+    EXPECT_TRUE(queued(label));
+    write_file_atomically(
+        RunPlaces(host_, run(id)).outputs / "metrics.jsonl",
+        fmt::format(
+            R"({{"kind":"audit","time":1700000000.5,"global_step":3,"clean_step":2,"{}":)"
+            R"([{{"rank":1,"pid":77,"replicas":1,"host":"{}"}},{{"rank":2,"pid":78,"replicas":1,"host":"a b"}}],)"
+            R"("what":"replica 3 differs"}})"
+            "\n",
+            of, host));
+    cluster_.start(label, "node07", clock_ms_);
+    cluster_.end(label, 13, 1800);
+    EXPECT_TRUE(reaches(id, RunState::kFailed)) << run(id).reason;
+    return id;
+  };
+  const std::string id = audited("alice", "n04", "wrong");
+  audited("admin", "n05", "suspects");
+  const auto marks = catalog_.read_as([](catalog::Database& database) { return catalog::host_marks(database); });
+  ASSERT_EQ(marks.size(), 2U) << "what is no name of a host is none";
+  EXPECT_EQ(marks[0].host + marks[0].user, "n04alice");
+  EXPECT_EQ(marks[0].run, id);
+  EXPECT_EQ(marks[0].worker, "rank 1, process 77");
+  EXPECT_EQ(marks[0].what, "replica 3 differs");
+  EXPECT_EQ(marks[0].marked_ms, clock_ms_);
+  EXPECT_EQ(marks[1].host + marks[1].user, "n05");
+  EXPECT_TRUE(marks[1].what.starts_with("one of several suspects: "));
+  const std::string next = submit(), others = submit({}, "bob");
+  ASSERT_TRUE(queued(next + "-1") && queued(others + "-1"));
+  EXPECT_EQ(cluster_.job(next + "-1")->demand.avoid, (std::vector<std::string>{"n04", "n05"}));
+  EXPECT_EQ(cluster_.job(others + "-1")->demand.avoid, std::vector<std::string>{"n05"});
+}
 
 TEST_F(RemoteQueue, WaitsForHoursAndSaysWhyThenRunsOnAHost) {
   catalog::Wishes wishes;

@@ -18,8 +18,10 @@
 #include "linac/base/base/safe_path.h"
 #include "linac/base/job/job.h"
 #include "linac/base/job/run_record.h"
+#include "linac/control/catalog/host_marks.h"
 #include "linac/control/catalog/metrics.h"
 #include "linac/control/catalog/secrets.h"
+#include "linac/control/catalog/users.h"
 #include "linac/control/execution/news.h"
 #include "linac/control/execution/record/run_facts.h"
 #include "linac/control/execution/record/run_log.h"
@@ -74,7 +76,8 @@ RunningAttempt::RunningAttempt(Host& host, launch::Launcher& launcher, const Att
       places_(host, host.run(job_.run)),
       key_{fmt::format("{}-{}", job_.run, number), places_.attempt(number)},
       secret_names_(names_of_secrets(job_)),
-      follower_(host, job_.run, places_.outputs),
+      follower_(host, job_.run, places_.outputs,
+                [this](catalog::Database& database, const job::AuditLine& line) { mark_hosts(database, line); }),
       log_copy_(places_.log, key_.folder),
       told_running_(job_.state == catalog::RunState::kRunning) {
   if (job_.cancel_wished) cause_ = StopCause::kCancelled;
@@ -82,7 +85,32 @@ RunningAttempt::RunningAttempt(Host& host, launch::Launcher& launcher, const Att
   const int64_t seconds_max = job_.wishes.seconds_max;
   const int64_t seconds_left =
       seconds_max == 0 ? 0 : std::max<int64_t>(1, seconds_max - static_cast<int64_t>(job_.seconds_used));
-  launcher_.prepare(key_, {wanted.cores, wanted.memory_mb, wanted.gpus, seconds_left, job_.user, job_.wishes.tags});
+  const auto avoid =
+      host_.catalog.read_as([&](catalog::Database& database) { return catalog::hosts_to_avoid(database, job_.user); });
+  launcher_.prepare(key_,
+                    {wanted.cores, wanted.memory_mb, wanted.gpus, seconds_left, job_.user, job_.wishes.tags, avoid});
+}
+
+// Of those that compute wrongly; of suspects all, as nobody can tell which it is.
+void RunningAttempt::mark_hosts(catalog::Database& database, const job::AuditLine& line) const {
+  const bool for_all = settings_.is_admin && settings_.is_admin(database, job_.user);
+  const auto mark = [&](const job::ViewMember& member, const char* suspect) {
+    try {
+      catalog::mark_host(database, {.host = member.host,
+                                    .user = for_all ? "" : job_.user,
+                                    .worker = fmt::format("rank {}, process {}", member.rank, member.pid),
+                                    .core = "",
+                                    .what = suspect + line.what,
+                                    .run = job_.run,
+                                    .marked_ms = settings_.clock()});
+      catalog::audit(database, {0, job_.user, "host.mark", fmt::format("{} by run {}", member.host, job_.run), ""});
+      log::warn(fmt::format("[queue] {}: host {} computes wrongly, and is marked", job_.run, member.host));
+    } catch (const Refusal& refusal) {
+      log::warn(fmt::format("[queue] {}: {}", job_.run, refusal.what()));
+    }
+  };
+  for (const job::ViewMember& member : line.wrong) mark(member, "");
+  for (const job::ViewMember& member : line.suspects) mark(member, "one of several suspects: ");
 }
 
 // As the constructor makes it.

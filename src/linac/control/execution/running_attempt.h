@@ -92,6 +92,7 @@ class RunningAttempt {
   void tell_log(int pieces_max);
   void follow();
   bool began() const;
+  void mark_hosts(catalog::Database& database, const job::AuditLine& line) const;
   void stop_if_due(catalog::Action action);
   double seconds() const;
   /// Of all attempts, the last one `seconds` long.

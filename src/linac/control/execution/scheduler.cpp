@@ -25,8 +25,13 @@ catalog::Resources resources_of(const launch::Demand& demand) {
 }
 
 catalog::Room room_of(const launch::Vacancy& vacancy, const std::string& place) {
-  return {resources_of(vacancy.all), resources_of(vacancy.free), place, vacancy.user, vacancy.tags,
-          vacancy.free.seconds_max};
+  return {resources_of(vacancy.all),
+          resources_of(vacancy.free),
+          place,
+          vacancy.user,
+          vacancy.tags,
+          vacancy.free.seconds_max,
+          vacancy.host};
 }
 
 }  // namespace

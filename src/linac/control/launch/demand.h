@@ -13,8 +13,9 @@ struct Demand {
   int64_t gpus = 0;
   int64_t seconds_max = 0;  // that it may run, where that is known; 0: no limit
   // Where it makes a difference on whose machine it runs (control/launch/pilots):
-  std::string user{};               // whose attempt it is
-  std::vector<std::string> tags{};  // that the machine must have
+  std::string user{};                // whose attempt it is
+  std::vector<std::string> tags{};   // that the machine must have
+  std::vector<std::string> avoid{};  // hosts by their names, which are not to run it
 
   friend bool operator==(const Demand&, const Demand&) = default;
 };
@@ -29,6 +30,7 @@ struct Vacancy {
   Demand all, free;    // when nothing runs there, and now; seconds_max: the time that is left there
   std::string user{};  // whose attempts it is for; "": anybody's
   std::vector<std::string> tags{};
+  std::string host{};  // "": not known before an attempt has begun
 };
 
 /// Why `wanted` can never be had of `all`; "" if it can.

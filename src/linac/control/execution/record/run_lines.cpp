@@ -84,6 +84,7 @@ void add_times(const std::vector<job::WorkerAccount>& workers, int64_t step, Gat
 struct LinePoints {
   RunCursor& cursor;
   Gatherer& gatherer;
+  std::vector<job::AuditLine>& audits;
 
   void operator()(const job::StepLine& line) const {
     const int64_t step = line.global_step;
@@ -110,6 +111,7 @@ struct LinePoints {
   void operator()(const job::AuditLine& line) const {
     if (!reach(line.time, line.global_step)) return;
     gatherer.add(job::metric::kShutOut, line.global_step, static_cast<double>(line.wrong.size()));
+    if (audits.size() < kAuditsMax) audits.push_back(line);
   }
 
   void operator()(const job::GapLine& line) const {
@@ -205,7 +207,7 @@ ReadLines read_run_lines(const RunCursor& cursor, int64_t offset, std::string_vi
     if (found.state == job::LineState::kNone)
       ++read.damaged;
     else
-      std::visit(LinePoints{read.after, gatherer}, found.line);
+      std::visit(LinePoints{read.after, gatherer, read.audits}, found.line);
   }
   const double until = until_ms > 0 ? 1e-3 * static_cast<double>(until_ms) : gatherer.moment().time;
   gatherer.reach({std::max(until, gatherer.moment().time), gatherer.last_step()});

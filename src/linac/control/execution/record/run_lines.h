@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "linac/base/job/group_lines.h"
 #include "linac/control/catalog/points.h"
 
 namespace linac::execution {
@@ -51,6 +52,7 @@ struct ReadLines {
   RunCursor before, after;
   std::vector<catalog::KeyedPoint> points;  // what the catalog lacks
   int64_t damaged = 0;                      // lines that are none
+  std::vector<job::AuditLine> audits = {};  // that are news, kAuditsMax at most
 
   bool within(const PieceMax& most) const;
 };
@@ -74,6 +76,6 @@ ReadLines read_some_lines(const RunCursor& cursor, int64_t offset, std::string_v
 /// The part of `text` that is whole lines.
 std::string_view whole_lines(std::string_view text);
 
-constexpr size_t kRunLineBytesMax = 1 << 20, kPieceBytes = 2 << 20;
+constexpr size_t kRunLineBytesMax = 1 << 20, kPieceBytes = 2 << 20, kAuditsMax = 100;
 
 }  // namespace linac::execution

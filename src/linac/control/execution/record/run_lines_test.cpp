@@ -42,6 +42,22 @@ TEST(RunLines, BecomePointsWithTimesBetweenTheMoments) {
   EXPECT_EQ(read.damaged, 0);
 }
 
+TEST(RunLines, AuditsAreToldOnceAndAreFew) {
+  const auto audit = [](int64_t number) {
+    return fmt::format(
+        R"({{"kind":"audit","time":{},"global_step":{},"clean_step":1,"wrong":[{{"host":"n04","pid":1,"replicas":1}}]}})"
+        "\n",
+        1000 + number, number);
+  };
+  const ReadLines read = read_run_lines({}, 0, view(1000, 0) + step(1) + audit(1), 0);
+  ASSERT_EQ(read.audits.size(), 1U);
+  EXPECT_EQ(read.audits[0].wrong.at(0).host, "n04");
+  EXPECT_TRUE(read_run_lines(read.after, 0, view(1000, 0) + step(1) + audit(1), 0).audits.empty()) << "read anew";
+  std::string many;
+  for (int64_t i = 1; i < 1000; ++i) many += audit(i);
+  EXPECT_EQ(read_run_lines({}, 0, many, 0).audits.size(), kAuditsMax);
+}
+
 TEST(RunLines, WhatTheFileHasLostIsKept) {
   const auto gap = [](int64_t first, int64_t last) {
     return fmt::format("{{\"kind\":\"gap\",\"first\":{},\"last\":{},\"steps\":{},\"global_step\":{}}}\n", first, last,

@@ -41,6 +41,7 @@ std::string read_at(const Descriptor& file, int64_t offset, size_t bytes_max) {
 void redact(ReadLines& read, const Redactor& redactor) {
   if (redactor.empty()) return;
   for (auto& [key, point] : read.points) key = redactor.redacted(key);
+  for (job::AuditLine& line : read.audits) line.what = redactor.redacted(line.what);
 }
 
 void redact(catalog::Tags& tags, const Redactor& redactor) {
@@ -109,7 +110,13 @@ bool RunFollower::read_lines(const Redactor& redactor) {
   ReadLines read = read_some_lines(cursor, offset, lines, last ? now_ms() : 0, kPieceMax);
   redact(read, redactor);
   // With turns of its own: a job that tells a great many points keeps neither users waiting nor the service itself.
-  host_.catalog.write([&](catalog::Database& database) { add_lines(database, run_, read); }, "run " + run_);
+  host_.catalog.write(
+      [&](catalog::Database& database) {
+        add_lines(database, run_, read);
+        if (audited_)
+          for (const job::AuditLine& line : read.audits) audited_(database, line);
+      },
+      "run " + run_);
   inode_ = about.st_ino;
   if (!read.points.empty()) {
     host_.news.publish_points(run_, read.points);

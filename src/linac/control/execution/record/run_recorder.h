@@ -4,15 +4,17 @@
 
 #include <chrono>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "linac/base/base/redactor.h"
 #include "linac/control/catalog/database.h"
+#include "linac/control/execution/host.h"
 #include "linac/control/execution/record/run_facts.h"
 #include "linac/control/execution/record/run_lines.h"
-#include "linac/control/execution/host.h"
 
 namespace linac::execution {
 
@@ -25,8 +27,10 @@ void add_facts(catalog::Database& database, const std::string& run, const ReadFa
 /// Follows one folder. One thread.
 class RunFollower {
  public:
-  RunFollower(Host& host, std::string run, std::filesystem::path folder)
-      : host_(host), run_(std::move(run)), folder_(std::move(folder)) {}
+  /// Hears of an audit that has found somebody, within the transaction that brings its line into the catalog.
+  using Audited = std::function<void(catalog::Database&, const job::AuditLine&)>;
+  RunFollower(Host& host, std::string run, std::filesystem::path folder, Audited audited = {})
+      : host_(host), run_(std::move(run)), folder_(std::move(folder)), audited_(std::move(audited)) {}
 
   /// Reads at most kChunkBytesMax of what is new and writes it into the catalog, without the values that `redactor`
   /// knows; true if there may be more at once. Environment error if the catalog cannot be written: nothing is lost
@@ -45,6 +49,7 @@ class RunFollower {
   Host& host_;
   const std::string run_;
   const std::filesystem::path folder_;
+  const Audited audited_;
   uint64_t inode_ = 0;  // of the file that was read last
   std::string job_, run_json_;
   std::chrono::steady_clock::time_point facts_read_{};

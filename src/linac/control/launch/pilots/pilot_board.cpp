@@ -105,7 +105,8 @@ void PilotBoard::leave(const std::string& agent_id) {
 }
 
 bool PilotBoard::may_run(const Attempt& attempt, const PilotAgent& agent) {
-  return agent.of_all || agent.user == attempt.demand.user;
+  const bool avoided = std::ranges::find(attempt.demand.avoid, agent.host) != attempt.demand.avoid.end();
+  return !avoided && (agent.of_all || agent.user == attempt.demand.user);
 }
 
 bool PilotBoard::suits(const Attempt& attempt, const PilotAgent& agent) const {
@@ -445,7 +446,7 @@ std::vector<Vacancy> PilotBoard::vacancies() const {
   }
   std::vector<Vacancy> vacancies;
   for (const PilotAgent* agent : asking) {
-    Vacancy vacancy{agent->all, agent->free, agent->of_all ? "" : agent->user, agent->tags};
+    Vacancy vacancy{agent->all, agent->free, agent->of_all ? "" : agent->user, agent->tags, agent->host};
     vacancies.push_back(std::move(vacancy));
   }
   return vacancies;

@@ -86,6 +86,19 @@ TEST_F(Board, HandsWorkToOneAgentAndAgainUntilItHasBegun) {
   EXPECT_EQ(state("r-1"), AttemptState::kRunning);
 }
 
+TEST_F(Board, AnAgentOfAHostThatIsToBeAvoidedGetsNothing) {
+  Demand demand{1, 100, 0, 600, "ann", {}, {"bad", "worse"}};
+  board_->prepare(key("r-1"), demand);
+  board_->offer(key("r-1"), {});
+  PilotAgent bad = agent("a");
+  bad.host = "bad";
+  EXPECT_FALSE(ask(bad));
+  board_->ask(bad);
+  ASSERT_EQ(board_->vacancies().size(), 1U) << "what waits is not for it";
+  EXPECT_EQ(board_->vacancies().front().host, "bad");
+  EXPECT_TRUE(ask(agent("b")));
+}
+
 TEST_F(Board, OffersAgainWhatWasNotBegun) {
   offer("r-1");
   const auto first = ask(agent("a"));

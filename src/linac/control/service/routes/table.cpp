@@ -36,6 +36,7 @@ constexpr Family kFamilies[] = {
     [](const Parts& p) { return job_routes(p.context, p.scheduler, p.sites); },
     [](const Parts& p) { return plan_routes(p.context, p.scheduler, p.sites, p.pilots); },
     [](const Parts& p) { return pilot_routes(p.context, p.scheduler, p.pilots); },
+    [](const Parts& p) { return host_mark_routes(p.context); },
     [](const Parts& p) { return run_file_routes(p.context); },
     [](const Parts& p) { return ingest_routes(p.context); },
     [](const Parts& p) { return secret_routes(p.context, p.secrets); },

@@ -75,6 +75,8 @@ std::vector<Route> submitted_study_routes(Context& context, Desks& desks, Conduc
 std::vector<Route> run_file_routes(Context& context);
 /// By which agents take work and hand it in.
 std::vector<Route> pilot_routes(Context& context, execution::Scheduler& scheduler, launch::PilotBoard& board);
+/// Hosts that computed wrongly.
+std::vector<Route> host_mark_routes(Context& context);
 /// Runs that were made elsewhere, brought in by `linac ingest`.
 std::vector<Route> ingest_routes(Context& context);
 

@@ -4,6 +4,7 @@
 
 #include <chrono>
 
+#include "linac/base/base/host.h"
 #include "linac/base/job/audit_words.h"
 
 namespace linac::train {
@@ -14,7 +15,11 @@ std::vector<job::ViewMember> members(const std::vector<int>& ranks, const comm::
   for (const int rank : ranks) {
     const comm::Member& member = view.members.at(static_cast<size_t>(rank));
     const comm::ReplicaRange range = comm::replicas_of(view, rank, replicas);
-    named.push_back({.rank = rank, .pid = member.pid, .replicas = range.end - range.begin, .host = member.host});
+    const bool alone = member.host.empty();  // a lone worker's view names no host
+    named.push_back({.rank = rank,
+                     .pid = member.pid,
+                     .replicas = range.end - range.begin,
+                     .host = alone ? host_name() : member.host});
   }
   return named;
 }
