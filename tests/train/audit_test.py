@@ -118,7 +118,7 @@ def main() -> None:
         late(root, calm)
         two(root)
         unnoticed(root, calm)
-        another(root, "chain", CHAIN, "gradient")
+        another(root, "chain", CHAIN, "activation")
 
 
 if __name__ == "__main__":

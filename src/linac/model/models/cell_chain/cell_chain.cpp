@@ -11,6 +11,7 @@
 #include "linac/model/nn/executable.h"
 #include "linac/model/nn/gradient.h"
 #include "linac/model/nn/tensor_view.h"
+#include "linac/model/nn/turned_values.h"
 
 namespace linac::models::cell_chain {
 namespace {
@@ -74,6 +75,7 @@ struct CellChain::Network {
     at::Tensor x = matrix(rows.features, count);
     x.sub_(column(tables.feature_mean)).div_(column(tables.feature_width));
     x = at::relu(apply(weights, "cell_hidden", at::relu(apply(weights, "cell", x))));
+    nn::TurnedValues(1).see(0, x);
     std::vector<float> is_hit(rows.cells());  // autograd needs copies, which outlive these
     std::vector<int64_t> hits, classes;
     double octaves = 0;  // ln of the width of the hits' classes
