@@ -2,7 +2,7 @@
 """One replica whose volume is divided (train.split): memory of a worker, seconds of a step and CPU time beside the undivided replica, on the
 same cores in turns; what the parts say to each other over a link; and ten steps of a ResNet-50 and of a 3-D U-Net beside the undivided ones.
 
-  bench/split.py [--rounds 5] [--networks discriminator,cnn,unet] [--rate 10gbit] [--no-link] [--no-equal] [--python PYTHON]
+  bench/split.py [--rounds 5] [--networks cnn,discriminator] [--rate 10gbit] [--no-link] [--no-equal] [--python PYTHON]
 
 The networks are on showers of 102 x 102 x 50 cells (those of data/ with each cell in eight): the discriminator of the 3DGAN, a small
 convolutional network with batch normalisation, and a U-Net. Undivided on two threads; in two parts by two workers, and in four by four.
@@ -29,7 +29,7 @@ MAKE = pathlib.Path(__file__).resolve().parent / "peers/split_networks.py"
 WORDS = {"discriminator": "discriminator of the 3DGAN", "cnn": "four convolutions, batch normalisation", "unet": "3-D U-Net",
          "resnet": "ResNet-50, 64 x 64"}
 WAYS = {"whole": (1, {"train.threads": 2}), "two": (2, {"train.split.x": 2}), "four": (4, {"train.split.x": 2, "train.split.y": 2})}
-PORT, STEPS = 29540, 4
+PORT, STEPS = 29540, 3
 LINK_WAYS = ("loopback", "link")
 
 
@@ -155,7 +155,7 @@ def losses_apart(folder: pathlib.Path, name: str, batch: int) -> dict:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--networks", default="discriminator,cnn,unet")
+    parser.add_argument("--networks", default="cnn,discriminator")
     parser.add_argument("--batch", type=int, default=16)
     parser.add_argument("--rate", default="10gbit")
     parser.add_argument("--no-link", action="store_true")

@@ -59,7 +59,7 @@ def resnet():
 
 def write(folder, name, model, data, target, loss):
     model.save(folder / f"{name}.keras")
-    described = {"data": data, "loss": loss, "inputs": [{"name": model.inputs[0].name, "column": "image"}],
+    described = {"data": data, "loss": loss, "inputs": [{"name": model.layers[0].name, "column": "image"}],
                  "targets": [{"name": model.layers[-1].name, "column": target}]}
     (folder / f"{name}.json").write_text(json.dumps(described))
 

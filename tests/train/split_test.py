@@ -3,6 +3,7 @@
 parts of its replica wait for it, and those of the undivided replica but for the order of sums. The network is the discriminator that a
 training of the 3DGAN has left."""
 
+import array
 import pathlib
 import sys
 import tempfile
@@ -12,6 +13,14 @@ from lib.checks import check
 
 WORKERS, PARTS, STEPS = 3, 4, 4
 SPLIT = {"train.split.x": 2, "train.split.z": 2}
+
+
+def weights(run: pathlib.Path, step: int = STEPS) -> array.array:
+    values = array.array("f")
+    for name, content in sorted(runs.tensors_in((run / "checkpoints" / f"step-{step:010}.safetensors").read_bytes()).items()):
+        if name.startswith("model"):
+            values.frombytes(content[:len(content) // 4 * 4])
+    return values
 
 
 def wrong(job: dict, said: str, *extra: str) -> None:
@@ -38,8 +47,9 @@ train:
   steps_per_epoch: {STEPS}
   replicas: 2
   batch: 2
-  fit: {{loss: [none, mean_absolute_percentage_error]}}
-checkpoint: {{every_steps: 1}}
+  optimizer: {{name: sgd, lr: 1.0e-4}}
+  fit: {{loss: [none, mean_squared_error]}}
+checkpoint: {{every_steps: 1, keep: 9}}
 """)
         fit = {"job": str(job)}
         runs.run(root / "whole", fit)
@@ -58,6 +68,10 @@ checkpoint: {{every_steps: 1}}
         pairs = list(zip(runs.losses(root / "whole"), runs.losses(root / "one")))
         apart = max(abs(a["loss"]["loss"] / b["loss"]["loss"] - 1) for a, b in pairs if "loss" in a)
         check(len(pairs) == STEPS + 1 and apart < 1e-4, f"the losses of whole replicas are within {apart:.1g}")
+        whole, parts = weights(root / "whole"), weights(root / "one")
+        check(weights(root / "whole", 1) != whole, "the weights have changed since the first step")
+        apart = max(abs(a - b) for a, b in zip(whole, parts)) / max(map(abs, whole))
+        check(len(whole) == len(parts) and apart < 1e-5, f"the weights of whole replicas are within {apart:.1g}")
         wrong(SPLIT, "train.split divides models from Keras's files")
         wrong(fit | {"train.split.x": 60}, "no layer can be divided into 60 x 1 x 1")
         text = runs.linac("plan", job, "--set", "train.split.x=2", status=2)
