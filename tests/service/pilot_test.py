@@ -185,7 +185,7 @@ def an_agent_takes_no_more_than_fits(world: World) -> None:
     [large] = client.submit(*SHORT, "--on", "pilots", "--tags", "fits", "--cores", "2")
     [other] = client.submit(*SHORT, *of_tag("fits,gpu"))
     [fits] = client.submit(*SHORT, *of_tag("fits"), "--time", "10m")
-    with world.agent("--tags", "fits", "--time", "1h", "--idle-exit", "1s") as agent:
+    with world.agent("--tags", "fits", "--time", "1h", "--idle-exit", "5s") as agent:
         client.wait(fits, "SUCCEEDED")
         assert agent.ends() == 0 and "none for long" in agent.said()
     for run in (long, large, other):

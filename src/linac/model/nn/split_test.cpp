@@ -1,3 +1,4 @@
+#include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 
 #include <future>
@@ -97,6 +98,7 @@ Result compute_split(const graph::Graph& given, const PartGrid& grid, Kernels ke
   std::vector<std::future<Result>> results;
   for (int part = 0; part < parts; ++part) {
     results.push_back(std::async(std::launch::async, [&, part] {
+      at::set_num_threads(1);  // the parts are threads enough
       graph::PartHub& hub = *all[static_cast<size_t>(ranks[static_cast<size_t>(part)])];
       try {
         const Executable network(split.parts[static_cast<size_t>(part)], kernels);
