@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "linac/model/graph/split/region.h"
+#include "linac/model/graph/split/part_regions.h"
 
 namespace linac::nn {
 namespace {
@@ -56,27 +56,21 @@ const Rows& given(const ChainHalo::Neighbour& neighbour) {
 }  // namespace
 
 ChainHalo::ChainHalo(const graph::Node& halo, const graph::Shape& own_shape) {
-  const auto image = halo.attributes.at("image").get<graph::Shape>();
-  const graph::PartGrid grid{halo.attributes.at("grid").get<std::array<int, 3>>()};
-  const auto me = halo.attributes.at("part").get<int>();
-  const graph::Region all = graph::all_cells(image);
-  std::vector<graph::Region> needed;  // inside of the image
-  for (const auto& one : halo.attributes.at("needed")) needed.push_back(graph::region_from(one));
+  auto [all, own_cells, needed] = graph::regions_of(halo);
+  const auto me = halo.attributes.at("part").get<size_t>();
   for (size_t axis = 0; axis < padding.size(); ++axis) {
-    const graph::Cells& cells = needed[static_cast<size_t>(me)][axis];
+    const graph::Cells& cells = needed[me][axis];
     padding[axis] = {std::max<int64_t>(0, -cells.begin), std::max<int64_t>(0, cells.end - all[axis].end)};
   }
-  for (graph::Region& region : needed) region = common(region, all);
-  const graph::Region& mine = needed[static_cast<size_t>(me)];
+  for (graph::Region& region : needed) region = common(region, all);  // there is nothing beyond
+  const graph::Region &mine = needed[me], &here = own_cells[me];
   frame = {{mine[0].size(), mine[1].size(), mine[2].size()}, own_shape.back()};
   origin[0] = mine[0].begin, origin[1] = mine[1].begin;
-  const graph::Region here = grid.own(image, me);
   own = rows_of(here, origin);
-  for (int part = 0; part < grid.count(); ++part) {
-    const auto other = static_cast<size_t>(part);
+  for (size_t part = 0; part < needed.size(); ++part) {
     neighbours.push_back(part == me ? Neighbour{}
-                                    : Neighbour{rows_of(common(grid.own(image, part), mine), origin),
-                                                rows_of(common(here, needed[other]), origin)});
+                                    : Neighbour{rows_of(common(own_cells[part], mine), origin),
+                                                rows_of(common(here, needed[part]), origin)});
   }
 }
 

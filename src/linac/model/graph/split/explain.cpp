@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "linac/model/graph/layers.h"
+#include "linac/model/graph/split/part_regions.h"
 
 namespace linac::graph {
 namespace {
@@ -39,15 +40,10 @@ double cells_of(const Region& region) {
 /// Cells that part `me` sends for a node of its graph.
 double cells_sent(const Node& node, size_t me) {
   if (node.op != kPartHalo && node.op != kPartGather) return 0;
-  const PartGrid grid{node.attributes.at("grid").get<std::array<int, 3>>()};
-  const auto image = node.attributes.at("image").get<Shape>();
-  const Region own = grid.own(image, static_cast<int>(me));
+  const PartRegions regions = regions_of(node);
   double cells = 0;
-  for (size_t part = 0; part < static_cast<size_t>(grid.count()); ++part) {
-    if (part == me) continue;
-    const bool gathered = node.op == kPartGather;
-    cells += cells_of(gathered ? own : common(own, region_from(node.attributes.at("needed").at(part))));
-  }
+  for (size_t part = 0; part < regions.own.size(); ++part)
+    if (part != me) cells += cells_of(common(regions.own[me], regions.needed[part]));
   return cells;
 }
 

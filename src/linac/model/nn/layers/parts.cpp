@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "linac/base/base/error.h"
+#include "linac/model/graph/split/part_regions.h"
 #include "linac/model/graph/split/split_graph.h"
 #include "linac/model/nn/autograd.h"
 #include "linac/model/nn/layers/families.h"
@@ -85,20 +86,6 @@ void bring(PartLink& link, const at::Tensor& x, const Regions& have, const Regio
   }
 }
 
-Regions needed_of(const graph::Node& node) {
-  Regions needed;
-  for (const auto& one : node.attributes.at("needed")) needed.push_back(graph::region_from(one));
-  return needed;
-}
-
-Regions own_of(const graph::Node& node) {
-  const graph::PartGrid grid{node.attributes.at("grid").get<std::array<int, 3>>()};
-  const auto image = node.attributes.at("image").get<graph::Shape>();
-  Regions own;
-  for (int part = 0; part < grid.count(); ++part) own.push_back(grid.own(image, part));
-  return own;
-}
-
 /// A region whose cells beyond the image are filled, the others not yet.
 at::Tensor outside_filled(const LayerCall& call, const Region& needed, const Region& image) {
   at::Tensor result = empty_of(call.x(), needed);
@@ -130,13 +117,12 @@ at::Tensor with_way_back(const at::Tensor& x, at::Tensor result,
 
 at::Tensor halo(const LayerCall& call) {
   PartLink& link = link_of(call);
-  const Regions own = own_of(call.node), needed = needed_of(call.node);
+  const auto [image, own, needed] = graph::regions_of(call.node);
   const auto me = static_cast<size_t>(link.part());
   const at::Tensor x = call.x().detach();
-  at::Tensor result =
-      outside_filled(call, needed[me], graph::all_cells(call.node.attributes.at("image").get<graph::Shape>()));
+  at::Tensor result = outside_filled(call, needed[me], image);
   bring(link, x, own, needed, Together::kCopied, result);
-  return with_way_back(call.x(), result, [&link, own, needed, me](const at::Tensor& gradient) {
+  return with_way_back(call.x(), result, [&link, own = own, needed = needed, me](const at::Tensor& gradient) {
     at::Tensor sum = empty_of(gradient, own[me]).zero_();
     bring(link, gradient, needed, own, Together::kAdded, sum);
     return sum;
@@ -145,7 +131,7 @@ at::Tensor halo(const LayerCall& call) {
 
 at::Tensor slice(const LayerCall& call) {
   PartLink& link = link_of(call);
-  const Regions needed = needed_of(call.node);
+  const Regions needed = graph::needed_regions(call.node);
   const auto me = static_cast<size_t>(link.part());
   std::vector<int64_t> sizes(call.x().sizes().begin() + 1, call.x().sizes().end());
   const Region image = graph::all_cells(sizes), inside = common(needed[me], image);
@@ -160,12 +146,13 @@ at::Tensor slice(const LayerCall& call) {
 
 at::Tensor gather(const LayerCall& call) {
   PartLink& link = link_of(call);
-  const Regions own = own_of(call.node);
-  const Region image = graph::all_cells(call.node.output), mine = own[static_cast<size_t>(link.part())];
+  const auto [image, own, needed] = graph::regions_of(call.node);
   at::Tensor result = empty_of(call.x(), image);
-  bring(link, call.x().detach(), own, Regions(own.size(), image), Together::kCopied, result);
+  bring(link, call.x().detach(), own, needed, Together::kCopied, result);
   return with_way_back(call.x(), result,
-                       [mine, image](const at::Tensor& gradient) { return cut(gradient, mine, image).contiguous(); });
+                       [mine = own[static_cast<size_t>(link.part())], image = image](const at::Tensor& gradient) {
+                         return cut(gradient, mine, image).contiguous();
+                       });
 }
 
 at::Tensor join(const LayerCall& call) {
