@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <sys/statvfs.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -19,7 +20,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int64_t kFreeShare = 20;  // one part of so many stays free
+// What stays free of the disk for others: a twentieth, and no more than this of a large one.
+constexpr int64_t kFreeShare = 20;
+constexpr int64_t kFreeMax = int64_t{2} << 30;
 
 // Without a name: whoever is killed leaves nothing behind.
 Descriptor nameless_file(const fs::path& folder) {
@@ -46,7 +49,7 @@ bool RangeSpill::is_room_for(int64_t bytes) {
   if (fstatvfs(file_.get(), &disk) != 0) return false;
   const auto free = static_cast<int64_t>(disk.f_bavail * disk.f_frsize);
   const auto all = static_cast<int64_t>(disk.f_blocks * disk.f_frsize);
-  return free - bytes > all / kFreeShare;
+  return free - bytes > std::min(all / kFreeShare, kFreeMax);
 }
 
 void RangeSpill::add(const FileRange& range, std::span<const std::byte> content, uint64_t checksum) {

@@ -20,8 +20,8 @@ class RangeSpill {
   /// At most so many bytes, in a file that is made in `folder` when the first range comes.
   RangeSpill(std::filesystem::path folder, int64_t bytes_max);
 
-  /// Does nothing where it is there, the bound is reached, the disk becomes full (a twentieth of it stays free) or
-  /// cannot be written.
+  /// Does nothing where it is there, the bound is reached, the disk becomes full (a twentieth of it stays free, at most
+  /// 2 GiB) or cannot be written.
   void add(const FileRange& range, std::span<const std::byte> content, uint64_t checksum);
   /// The checksum that was added with it, when `content` is filled and has that checksum; nothing where the range is
   /// not there, or is damaged: then it is not there any more, a warning names the folder, and nothing more is added.
