@@ -31,6 +31,8 @@ struct RoundLine {
   double drift = 0, way = 0, wait_s = 0, exchange_s = 0;
   int64_t bytes = 0;
   std::vector<int64_t> anew;
+  double staleness = 0;
+  int64_t staleness_max = 0;
 
   template <class V>
   static void fields(V&& v) {
@@ -50,6 +52,11 @@ struct RoundLine {
        "groups, from 0, that began it with moments of nothing, as all were lost who had what they kept; empty in a run "
        "with the bits of a calm one"},
       &RoundLine::anew);
+    v({"staleness", "",
+       "of groups that take turns: turns of others since a group's last one, the mean over the groups, and over layers "
+       "where these have turns of their own"},
+      &RoundLine::staleness);
+    v({"staleness_max", "", "likewise, the most"}, &RoundLine::staleness_max);
   }
 };
 

@@ -73,7 +73,7 @@ namespace {
 
 void validate_sync(const Train& train, const std::string& where) {
   const Sync& sync = train.sync;
-  need_one_of(sync.mode, {"exact", "local", "easgd"}, where, "train.sync.mode");
+  need_one_of(sync.mode, {"exact", "local", "easgd", "downpour", "eamsgd", "gem", "hybrid"}, where, "train.sync.mode");
   need(sync.groups > 0 && sync.groups <= 256, where, "train.sync.groups must be 1 to 256");
   need(sync.every > 0, where, "train.sync.every must be at least 1 step");
   need(sync.begin >= 0, where, "train.sync.begin must not be negative");
@@ -83,7 +83,20 @@ void validate_sync(const Train& train, const std::string& where) {
   need(sync.outer.momentum >= 0 && sync.outer.momentum < 1, where,
        "train.sync.outer.momentum must be at least 0 and below 1");
   need(sync.beta > 0 && sync.beta <= 1, where, "train.sync.beta must be above 0 and at most 1");
+  need(sync.push > 0 && std::isfinite(sync.push), where, "train.sync.push must be positive");
+  need(sync.gem.kappa > 0 && std::isfinite(sync.gem.kappa), where, "train.sync.gem.kappa must be positive");
+  need(sync.gem.momentum >= 0 && sync.gem.momentum < 1, where,
+       "train.sync.gem.momentum must be at least 0 and below 1");
+  need(sync.schedule.delays >= 0 && sync.schedule.delays <= 256, where, "train.sync.schedule.delays must be 0 to 256");
+  need(sync.max_staleness >= 0, where, "train.sync.max_staleness must not be negative");
   if (!sync.is_apart()) return;
+  need(!sync.takes_turns() || sync.max_staleness == 0 || sync.max_staleness >= sync.groups - 1, where,
+       fmt::format("train.sync.max_staleness = {}: between two turns of a group the {} others have one each at least; "
+                   "set it to {} or more, or train.sync.groups to less",
+                   sync.max_staleness, sync.groups - 1, sync.groups - 1));
+  need(sync.mode != "eamsgd" || (train.optimizer.name == "sgd" && train.optimizer.momentum > 0), where,
+       "train.sync.mode = eamsgd is elastic averaging with momentum in the groups: set train.optimizer to {name: sgd, "
+       "momentum: 0.9, nesterov: true}, or train.sync.mode = easgd");
   need(train.replicas % sync.groups == 0, where,
        fmt::format("train.replicas = {} do not divide into train.sync.groups = {} of equally many: set train.replicas "
                    "to a multiple of {}",

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "linac/base/base/config.h"
+#include "linac/base/job/audit.h"
 #include "linac/base/job/budget.h"
-#include "linac/base/job/fault_places.h"
 #include "linac/base/job/job_paths.h"
 #include "linac/base/job/model.h"
 #include "linac/base/job/split.h"
@@ -264,35 +264,6 @@ struct EarlyStopping {
     v("baseline", baseline, "a value: what is better than all before, and not than this, does not make patience anew");
     v("restore_best", restore_best,
       "hand over the networks of the epoch that is the best by these settings, not the last one's");
-  }
-};
-
-/// A fault made on purpose, to see an audit find it.
-struct AuditFault {
-  std::string in = "none";
-  int worker = 1;
-  int64_t step = 0;
-
-  bool any() const { return in != "none"; }
-  template <class V>
-  void fields(V& v) {
-    v("in", in, fault_places_help());
-    v("worker", worker, "whose: its rank at the start of the run, or the number in which it came later");
-    v("step", step, "behind so many steps of the training");
-  }
-};
-
-/// Replicas that are computed a second time elsewhere.
-struct Audit {
-  double rate = 0;
-  AuditFault fault;
-
-  template <class V>
-  void fields(V& v) {
-    v("rate", rate,
-      "share of the steps in which each replica is computed a second time, by another worker, and compared bit by bit: "
-      "who computes wrongly is named and shut out (docs/guide/audit.md); 0: none. Changes nothing in the result");
-    v("fault", fault, "");
   }
 };
 

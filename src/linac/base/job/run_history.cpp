@@ -112,6 +112,8 @@ class Reader {
     RunRounds& rounds = record_.rounds;
     if (rounds.rounds++ == 0) rounds.first_drift = line.drift;
     rounds.last_drift = line.drift;
+    rounds.staleness += (line.staleness - rounds.staleness) / static_cast<double>(rounds.rounds);
+    rounds.staleness_max = std::max(rounds.staleness_max, line.staleness_max);
     rounds.steps += line.steps;
     rounds.bytes += line.bytes;
     rounds.anew += static_cast<int64_t>(line.anew.size());

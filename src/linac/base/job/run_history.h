@@ -78,6 +78,8 @@ struct RunRounds {
   int64_t anew = 0;  // groups that began a round anew
   double wait_s = 0, exchange_s = 0;
   double first_drift = 0, last_drift = 0;
+  double staleness = 0;  // mean over the rounds
+  int64_t staleness_max = 0;
 };
 
 struct RunRecord {

@@ -94,7 +94,7 @@ TEST(RunRecord, WhatIsWrittenIsReadAgain) {
   const std::vector<RunLine> lines{step,
                                    epoch,
                                    RollbackLine{1, 2, 3, "what", "where"},
-                                   RoundLine{1, 2, 3, 4, 0.5, 6, 7, 8, 9, {0, 2}},
+                                   RoundLine{1, 2, 3, 4, 0.5, 6, 7, 8, 9, {0, 2}, 1.5, 3},
                                    GapLine{3, 5, 2, 9},
                                    view,
                                    workers,

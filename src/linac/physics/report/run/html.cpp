@@ -237,6 +237,9 @@ std::vector<std::pair<std::string, std::string>> figures(const RunReport& report
     list.emplace_back("waiting for the last group, and coming together",
                       fmt::format("{:.3g} s, {:.3g} s", rounds.wait_s, rounds.exchange_s));
     list.emplace_back("sent to other groups", bytes_text(static_cast<double>(rounds.bytes)));
+    if (rounds.staleness_max > 0)
+      list.emplace_back("turns of others between two of a group",
+                        fmt::format("{:.3g} in the mean, {} at most", rounds.staleness, rounds.staleness_max));
     if (rounds.anew > 0) list.emplace_back("groups that began a round anew", fmt::format("{}", rounds.anew));
   }
   list.emplace_back("sent, a step and worker", bytes_text(report.sent_per_step));

@@ -184,6 +184,8 @@ Json to_json(const RunReport& report) {
             {"steps", record.rounds.steps},
             {"drift_first", record.rounds.first_drift},
             {"drift_last", record.rounds.last_drift},
+            {"staleness", record.rounds.staleness},
+            {"staleness_max", record.rounds.staleness_max},
             {"wait_s", record.rounds.wait_s},
             {"exchange_s", record.rounds.exchange_s},
             {"sent_bytes", record.rounds.bytes},
