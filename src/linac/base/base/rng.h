@@ -22,6 +22,7 @@ enum class Stream : uint32_t {
   kTune = 9,       // suggestions of a study; step and epoch hold the trial's number
   kCells = 10,     // which empty cells a cell_chain learns from, and which showers are mirrored
   kAudit = 11,     // which steps are audited, and by whom; and bits that a fault of a test turns over
+  kTurns = 12,     // the order in which groups that take turns meet the weights of all
 };
 
 /// Names one independent sequence. `lane` separates uses within a stream (phase of the step, layer, tensor).
