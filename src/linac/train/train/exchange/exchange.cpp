@@ -19,9 +19,9 @@ struct ExchangeRule {
   MakeExchange make;
 };
 constexpr ExchangeRule kRules[] = {
-    {"exact", make<SynchronousExchange>},
-    {"local", make<IslandExchange>},
-    {"easgd", make<IslandExchange>},
+    {"exact", make<SynchronousExchange>}, {"local", make<IslandExchange>},  {"easgd", make<IslandExchange>},
+    {"downpour", make<IslandExchange>},   {"eamsgd", make<IslandExchange>}, {"gem", make<IslandExchange>},
+    {"hybrid", make<IslandExchange>},
 };
 
 }  // namespace

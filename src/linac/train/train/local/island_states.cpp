@@ -146,6 +146,14 @@ void IslandStates::take_told(const TrainState& state) {
   }
 }
 
+void IslandStates::begin_anew(const TrainState& state, const std::set<int>& islands) {
+  for (const int island : islands) {
+    anew_.insert(island);
+    if (begun_.contains(island))
+      begun_.insert_or_assign(island, Held{state.rollbacks, state.global_step, fresh(state), true});
+  }
+}
+
 void IslandStates::forget() {
   begun_.clear();
   offered_.clear();

@@ -37,6 +37,8 @@ class IslandStates {
   void find(const TrainState& state);
   /// The islands that begin anew at this moment, since nobody had their state. The same on all ranks.
   const std::set<int>& anew() const { return anew_; }
+  /// The same on all ranks, before a round: these islands begin it anew, though what they keep is there.
+  void begin_anew(const TrainState& state, const std::set<int>& islands);
   /// All that this worker has: it comes to a run that went on without it.
   void forget();
   /// Of a carried island, where the round begins.

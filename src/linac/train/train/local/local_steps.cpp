@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "linac/base/base/signals.h"
+#include "linac/train/train/local/turns.h"
 
 namespace linac::train {
 
@@ -17,7 +18,8 @@ LocalSteps::LocalSteps(const job::Job& job, comm::Group& group, std::shared_ptr<
       steps_per_epoch_(steps_per_epoch),
       rate_(std::move(rate)),
       clock_(clock),
-      states_(job, group, *islands_) {}
+      states_(job, group, *islands_),
+      replayed_(anew_rounds_of(job.train.sync.replay, job.train.sync.groups)) {}
 
 int64_t LocalSteps::steps_at_once(const TrainState& state) const {
   const job::Sync& sync = job_.train.sync;
@@ -85,7 +87,12 @@ void LocalSteps::go_on(int island, const TrainState& begin, int64_t steps) {
     const IslandState& kept = states_.of(island);
     for (size_t n = 0; n < round.state.networks.size(); ++n) {
       round.state.networks[n].optimizer = kept.optimizers[n];
-      if (!kept.weights.empty()) round.state.networks[n].parameters.trainable = kept.weights[n];
+      AlignedFloats& weights = round.state.networks[n].parameters.trainable;
+      if (!kept.weights.empty()) weights = kept.weights[n];
+      if (job_.train.sync.takes_turns()) {
+        const auto own = weights_of_group(begin, island, begin.networks[n]);
+        weights.assign(own.begin(), own.end());
+      }
     }
   }
   const auto left = steps - static_cast<int64_t>(round.losses.size());
@@ -113,6 +120,8 @@ void LocalSteps::go_on(int island, const TrainState& begin, int64_t steps) {
 StepResult LocalSteps::step(TrainState& state, double learning_rate, StepWish wish, const Arrive& arrive) {
   if (is_exact(state)) return exact_step(state, learning_rate, wish, arrive);
   if (rounds_of(state) == 0) states_.find(state);  // the first round goes on with what the exact steps have made
+  if (const auto anew = replayed_.find({state.rollbacks, rounds_of(state)}); anew != replayed_.end())
+    states_.begin_anew(state, anew->second);
   const int64_t steps = steps_at_once(state);
   for (const int island : islands_->carried()) {
     go_on(island, state, steps);

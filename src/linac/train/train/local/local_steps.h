@@ -1,8 +1,9 @@
 #pragma once
-// A training in which islands of replicas train apart for a round of steps, and then come together: train.sync.mode =
-// local, easgd. It drives a loop of any kind, island by island; what comes out depends on the islands and never on who
-// carries them, so a run over many sites is repeated to the same bits by one worker. Each event trains once an epoch: a
-// step of an island takes its replicas' part of the same global batch that an exact step would take.
+// A training in which islands of replicas train apart for a round of steps, and then come together, as a mean
+// (train.sync.mode = local, easgd) or in turns (local/turns.h). It drives a loop of any kind, island by island; what
+// comes out depends on the islands and never on who carries them, so a run over many sites is repeated to the same bits
+// by one worker. Each event trains once an epoch: a step of an island takes its replicas' part of the same global batch
+// that an exact step would take.
 //
 // Sources: local SGD (Stich, arXiv:1805.09767), post-local SGD (Lin et al., arXiv:1808.07217), DiLoCo (Douillard et
 // al., arXiv:2311.08105), elastic averaging (Zhang et al., arXiv:1412.6651).
@@ -16,6 +17,7 @@
 #include "linac/train/comm/group.h"
 #include "linac/train/train/local/island_states.h"
 #include "linac/train/train/local/islands.h"
+#include "linac/train/train/local/replayed.h"
 #include "linac/train/train/local/round.h"
 #include "linac/train/train/loops/loop_steps.h"
 #include "linac/train/train/record/phase_clock.h"
@@ -27,7 +29,8 @@ class LocalSteps : public LoopSteps {
   /// The learning rate of the step that a state stands before.
   using Rate = std::function<double(const TrainState&)>;
 
-  /// Borrows job, group and clock. `inner` was made with `islands` (loops/computing.h).
+  /// Borrows job, group and clock; user error for a replay that cannot be. `inner` was made with `islands`
+  /// (loops/computing.h).
   LocalSteps(const job::Job& job, comm::Group& group, std::shared_ptr<LoopSteps> inner,
              std::shared_ptr<Islands> islands, int64_t steps_per_epoch, Rate rate, PhaseClock& clock);
 
@@ -58,6 +61,7 @@ class LocalSteps : public LoopSteps {
   const Rate rate_;
   PhaseClock& clock_;
   IslandStates states_;
+  const AnewRounds replayed_;
   /// Of the round under way. What a worker has of islands that it carries alone outlives a view: only those begin the
   /// round again that have lost somebody.
   std::map<int, IslandRound> rounds_;

@@ -12,8 +12,9 @@
 #include "linac/base/base/plural.h"
 #include "linac/model/graph/constraints.h"
 #include "linac/train/train/agreement.h"
-#include "linac/train/train/local/int8_way.h"
 #include "linac/train/train/local/outer_step.h"
+#include "linac/train/train/local/turns.h"
+#include "linac/train/train/local/ways.h"
 
 namespace linac::train {
 namespace {
@@ -53,11 +54,14 @@ Cut cut_of(const job::Job& job, const TrainState& state, const std::vector<Measu
 }
 
 // Ways, squares of their lengths, rest, losses.
-AlignedFloats packed(const job::Job& job, const TrainState& begin, const IslandRound& round, const Cut& cut) {
+AlignedFloats packed(const job::Job& job, const TrainState& begin, int island, const IslandRound& round,
+                     const Cut& cut) {
   AlignedFloats values(cut.ways + cut.rest);
   size_t at = 0, square_at = cut.ways;
   for (size_t n = 0; n < begin.networks.size(); ++n) {
-    const auto& from = begin.networks[n].parameters.trainable;
+    const std::span<const float> from = job.train.sync.takes_turns()
+                                            ? weights_of_group(begin, island, begin.networks[n])
+                                            : begin.networks[n].parameters.trainable;
     const auto& to = round.state.networks[n].parameters.trainable;
     double square = 0;
     for (size_t i = 0; i < from.size(); ++i, ++at) {
@@ -78,39 +82,10 @@ AlignedFloats packed(const job::Job& job, const TrainState& begin, const IslandR
   return values;
 }
 
-// The sum of the ways of all islands, each in bytes. What these lack goes into the islands' states, on all workers that
-// carry an island.
-void sum_in_bytes(Islands& islands, const TrainState& begin, const std::map<int, AlignedFloats>& told,
-                  std::map<int, IslandState>& kept, std::span<float> total) {
-  std::vector<std::vector<std::byte>> parts;
-  size_t size = 0;
-  for (const Network& network : begin.networks) size += int8_bytes(network.parameters.trainable.size());
-  for (const auto& [island, values] : told) {
-    std::vector<std::byte> bytes;
-    size_t at = 0;
-    for (size_t n = 0; n < begin.networks.size(); ++n) {
-      const size_t floats = begin.networks[n].parameters.trainable.size();
-      const auto made = to_int8(std::span(values).subspan(at, floats), kept.at(island).left_out[n]);
-      bytes.insert(bytes.end(), made.begin(), made.end());
-      at += floats;
-    }
-    if (islands.leads(island)) parts.push_back(std::move(bytes));
-  }
-  std::vector<std::vector<std::byte>> all(static_cast<size_t>(islands.count()), std::vector<std::byte>(size));
-  islands.gather(parts, all);
-  std::ranges::fill(total, 0.0F);
-  AlignedFloats way;
-  for (const auto& bytes : all) {
-    size_t from = 0, at = 0;
-    for (const Network& network : begin.networks) {
-      const size_t floats = network.parameters.trainable.size();
-      way.resize(floats);
-      from_int8(std::span(bytes).subspan(from, int8_bytes(floats)), way);
-      for (size_t i = 0; i < floats; ++i) total[at + i] += way[i];
-      from += int8_bytes(floats);
-      at += floats;
-    }
-  }
+std::vector<size_t> sizes_of(const TrainState& state) {
+  std::vector<size_t> sizes;
+  for (const Network& network : state.networks) sizes.push_back(network.parameters.trainable.size());
+  return sizes;
 }
 
 // The weights that an island goes on from, by network.
@@ -144,7 +119,8 @@ int64_t whole_number(float value) {
 size_t bytes_of_round(const job::Job& job, const Network& network) {
   const job::Sync& sync = job.train.sync;
   const size_t floats = network.parameters.trainable.size(), slots = network.optimizer.slots().size() * floats;
-  size_t bytes = sync.exchange == "int8" ? int8_bytes(floats) : floats * (sync.exchange == "bf16" ? 2 : sizeof(float));
+  size_t bytes = bytes_of_way(sync.exchange, floats);
+  if (sync.takes_turns()) bytes *= static_cast<size_t>(std::max(1, sync.groups - 1));  // to each of the others
   if (averages(job)) bytes += slots * sizeof(float);
   if (sync.copies && sync.moments == "keep") bytes += slots * sizeof(float);
   if (sync.copies && in_bytes(job)) bytes += floats * sizeof(float);
@@ -208,28 +184,33 @@ RoundEnd end_of_round(const job::Job& job, Islands& islands, const TrainState& b
   }
 
   std::map<int, AlignedFloats> told;
-  for (const auto& [island, round] : rounds) told.emplace(island, packed(job, begin, round, cut));
+  for (const auto& [island, round] : rounds) told.emplace(island, packed(job, begin, island, round, cut));
   AlignedFloats total(cut.ways + cut.rest);
-  const auto sum = [&](size_t from, size_t count, comm::Exchange exchange) {
+  const auto add_up = [&](size_t from, size_t count, comm::Exchange exchange) {
     std::vector<std::span<float>> parts;
     for (const int island : islands.led()) parts.push_back(std::span(told.at(island)).subspan(from, count));
     islands.sum(parts, std::span(total).subspan(from, count), exchange);
   };
-  if (job.train.sync.exchange == "fp32") {
-    sum(0, total.size(), comm::Exchange::kFloat);
+  const job::Sync& sync = job.train.sync;
+  std::vector<std::vector<AlignedFloats>> ways(sync.takes_turns() ? begin.networks.size() : 0);  // by network, island
+  if (sync.takes_turns() || in_bytes(job)) {
+    see_ways(sync.exchange, islands, sizes_of(begin), told, end.kept,
+             [&, at = size_t{0}](int, size_t n, std::span<const float> way) mutable {
+               if (n == 0) at = 0;
+               for (const float value : way) total[at++] += value;
+               if (sync.takes_turns()) ways[n].emplace_back(way.begin(), way.end());
+             });
+    add_up(cut.ways, cut.rest, comm::Exchange::kFloat);
+  } else if (sync.exchange == "fp32") {
+    add_up(0, total.size(), comm::Exchange::kFloat);
   } else {
-    if (in_bytes(job))
-      sum_in_bytes(islands, begin, told, end.kept, std::span(total).first(cut.ways));
-    else
-      sum(0, cut.ways, comm::Exchange::kBfloat16);
-    sum(cut.ways, cut.rest, comm::Exchange::kFloat);
+    add_up(0, cut.ways, comm::Exchange::kBfloat16);
+    add_up(cut.ways, cut.rest, comm::Exchange::kFloat);
   }
 
   const float share = 1.0F / static_cast<float>(islands.count());
-  const bool is_elastic = job.train.sync.is_elastic();
   const job::OuterOptimizer outer =
-      is_elastic ? job::OuterOptimizer{.lr = job.train.sync.beta, .momentum = 0, .nesterov = false}
-                 : job.train.sync.outer;
+      sync.is_elastic() ? job::OuterOptimizer{.lr = sync.beta, .momentum = 0, .nesterov = false} : sync.outer;
   size_t way_at = 0, at = cut.ways;
   double squares = 0, mean_square = 0;
   for (Network& network : end.state.networks) {
@@ -240,11 +221,16 @@ RoundEnd end_of_round(const job::Job& job, Islands& islands, const TrainState& b
       mean_square += static_cast<double>(value) * value;
     }
     squares += static_cast<double>(total[at++]) * share;
-    std::vector<float> none;
-    std::vector<float>& momentum = is_elastic ? none : end.state.exchange.shared[kMomentum + network.name];
-    momentum.resize(way.size());
-    outer_step(outer, network.parameters.trainable, way, momentum);
-    graph::enforce(network.constraints, network.parameters.trainable);
+    if (sync.takes_turns()) {
+      take_turns(job.train, rounds_of(begin), network, ways[static_cast<size_t>(&network - end.state.networks.data())],
+                 end.state.exchange.shared);
+    } else {
+      std::vector<float> none;
+      std::vector<float>& momentum = sync.is_elastic() ? none : end.state.exchange.shared[kMomentum + network.name];
+      momentum.resize(way.size());
+      outer_step(outer, network.parameters.trainable, way, momentum);
+      graph::enforce(network.constraints, network.parameters.trainable);
+    }
     if (!averages(job)) network.optimizer = restarted(network.optimizer, job.train.optimizer);
   }
   for_each_of_rest(job, end.state, [&](auto& values) {
@@ -270,6 +256,11 @@ RoundEnd end_of_round(const job::Job& job, Islands& islands, const TrainState& b
   end.told.steps = steps;
   end.told.drift = mean_square > 0 ? std::sqrt(std::max(0.0, squares - mean_square) / mean_square) : 0;
   end.told.way = std::sqrt(mean_square);
+  if (sync.takes_turns()) {
+    const Staleness staleness = staleness_of(job.train, rounds_of(begin), begin.networks);
+    end.told.staleness = staleness.mean;
+    end.told.staleness_max = staleness.max;
+  }
   end.told.anew.assign(states.anew().begin(), states.anew().end());
   return end;
 }
