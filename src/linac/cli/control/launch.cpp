@@ -27,7 +27,7 @@ struct LaunchOptions {
   sites::ArrayWishes wishes;
   std::string site, as;
   std::string then, deadline, work, recovery = "5m", checkpoint = "10m";
-  std::string relay, wait;
+  std::string relay, relay_key, wait;
   bool follow = false, dry_run = false, no_check = false;
 };
 
@@ -116,9 +116,12 @@ void run_parts(const LaunchOptions& options, const std::vector<sites::PartWish>&
   need(options.as.empty() && options.then.empty(), "neither --as nor --then is for them");
   sites::Wishes each = all.each;
   each.job = all.jobs.front();
-  sites::Meeting meeting{options.relay, options.wait.empty() ? 0 : seconds_of("[launch] --wait", options.wait)};
+  sites::Meeting meeting{options.relay, "", options.wait.empty() ? 0 : seconds_of("[launch] --wait", options.wait)};
   if (const char* const relay = std::getenv("LINAC_RELAY"); meeting.relay.empty() && relay != nullptr)
     meeting.relay = relay;
+  meeting.pass_key = options.relay_key;
+  if (const char* const file = std::getenv("LINAC_RELAY_KEY_FILE"); meeting.pass_key.empty() && file != nullptr)
+    meeting.pass_key = file;
   const sites::Parts parts = sites::make_parts(wishes, each, meeting);
   if (options.dry_run) {
     for (const sites::Part& part : parts.all) print_plan(part.site->plan(part.launch));
@@ -154,8 +157,9 @@ void run_launch(const LaunchOptions& asked) {
           fmt::format("[launch] --on {}: it says how many workers, and so does --workers; leave one out", asked.site));
     options.wishes.each.workers = parts.front().workers;
   }
-  if (!options.relay.empty() || !options.wait.empty())
-    throw user_error("[launch] --relay, --wait: are for several sites, e.g. --on farm:8,k8s:16; leave them out");
+  if (!options.relay.empty() || !options.relay_key.empty() || !options.wait.empty())
+    throw user_error(
+        "[launch] --relay, --relay-key, --wait: are for several sites, e.g. --on farm:8,k8s:16; leave them out");
   if (!options.then.empty()) return run_moves(options);
   if (!options.deadline.empty() || !options.work.empty())
     throw user_error("[launch] --deadline, --work: are for a job that moves between two sites; name the other --then");
@@ -193,6 +197,9 @@ void add_launch_verb(CLI::App& app) {
   verb->add_option("--relay", options->relay,
                    "HOST:PORT at which the workers of several sites meet (linac relay), or two of them behind a comma "
                    "(default: LINAC_RELAY)");
+  verb->add_option("--relay-key", options->relay_key,
+                   "with --relay, file of a key whose user the relay lists (linac relay key; default: "
+                   "LINAC_RELAY_KEY_FILE)");
   verb->add_option("--wait", options->wait,
                    "so long the workers of one of several sites wait for those of the others, which may be in a "
                    "queue, e.g. 12h (default: 10m)");

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "linac/base/base/networks.h"
+
 namespace linac::http {
 
 class TrustedProxies {
@@ -14,7 +16,7 @@ class TrustedProxies {
   /// Each "ADDRESS" or "ADDRESS/BITS", e.g. "10.1.0.0/16", "::1". User error for what is neither.
   explicit TrustedProxies(const std::vector<std::string>& addresses);
 
-  bool contains(const std::string& address) const;
+  bool contains(const std::string& address) const { return networks_.contains(address); }
   /// Who asks, if `from` is the other end of the connection: behind a listed proxy the last address in X-Forwarded-For
   /// that is no listed proxy itself. `headers` by lower-case name.
   std::string client(const std::string& from, const std::map<std::string, std::string>& headers) const;
@@ -22,11 +24,7 @@ class TrustedProxies {
   bool secure(const std::string& from, const std::map<std::string, std::string>& headers) const;
 
  private:
-  struct Network {
-    std::string bytes;  // of an IPv6 address; IPv4 mapped into it
-    int bits = 128;
-  };
-  std::vector<Network> networks_;
+  Networks networks_;
 };
 
 }  // namespace linac::http

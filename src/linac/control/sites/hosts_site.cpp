@@ -146,7 +146,8 @@ std::string HostsSite::host_script(const Launch& launch, const Share& share, siz
       "for name in $(env | sed -n "
       "'s/^\\({}OMPI_[A-Z_]*\\|PMI_[A-Z_]*\\|PMIX_[A-Z_]*\\|MPI_LOCAL[A-Z]*\\|TF_CONFIG\\|RANK\\|"
       "WORLD_SIZE\\|LINAC_SPAWN_[A-Z_]*\\|LOCAL_RANK\\|LOCAL_WORLD_SIZE\\|MASTER_ADDR\\|MASTER_PORT\\|LINAC_RUN_KEY\\|"
-      "LINAC_RUN_KEY_FILE\\|LINAC_GROUPS\\|LINAC_GROUP\\|LINAC_RELAY\\|LINAC_MEET_TIMEOUT\\)=.*/\\1/p'); do unset "
+      "LINAC_RUN_KEY_FILE\\|LINAC_GROUPS\\|LINAC_GROUP\\|LINAC_RELAY\\|LINAC_RELAY_PASS\\|LINAC_MEET_TIMEOUT\\)=.*/\\1/"
+      "p'); do unset "
       "\"$name\"; done\n",
       share.in_allocation ? "" : "SLURM_[A-Z_]*\\|");
   text += environment_script(common());

@@ -11,6 +11,7 @@
 #include "linac/base/base/utf8.h"
 #include "linac/control/sites/abilities.h"
 #include "linac/control/sites/record.h"
+#include "linac/io/relay/access.h"
 
 namespace linac::sites {
 namespace {
@@ -60,6 +61,12 @@ std::string key_of_earlier(const std::vector<PartWish>& wishes, const std::strin
     for (const KeptLaunch& kept : kept_launches(wish.site))
       if (kept.record.label == label) return kept.launch.key;
   return new_key();
+}
+
+std::string pass_of_run(const std::string& user_key, const std::string& run_key) {
+  const auto key = relay::seed_in(run_key);
+  LINAC_CHECK(key);
+  return relay::make_pass(relay::read_user_key(user_key), relay::Identity(relay::seed_of_run(*key)).room());
 }
 
 // A launch of that name whose other parts could not be started: what was started of it was cancelled.
@@ -125,6 +132,10 @@ Parts make_parts(const std::vector<PartWish>& wishes, const Wishes& each, const 
     own.name = label;
     own.workers = wish.workers;
     part.launch = make_launch(*part.site, job, own);
+    // Rank 0 writes at a store, and is at the first site. The others keep the record in a folder: whatever becomes of
+    // the first one, what they bring to an end is somewhere.
+    if (!parts.all.empty() && part.launch.out.find("://") != std::string::npos)
+      part.launch.out = part.site->common().folder + "/" + label;
     part.launch.key = key;
     part.launch.part = true;
     workers += part.launch.workers;
@@ -135,10 +146,12 @@ Parts make_parts(const std::vector<PartWish>& wishes, const Wishes& each, const 
   if (workers > job.train.pieces())
     throw user_error(fmt::format("[launch] {} workers at all sites for {}: a worker carries at least one", workers,
                                  job::pieces_in_words(job.train)));
+  const std::string pass = meeting.pass_key.empty() ? "" : pass_of_run(meeting.pass_key, key);
   for (Part& part : parts.all) {
     part.changes = {{"environment.LINAC_GROUP", part.site->name()},
                     {kGroupsChange, groups},
                     {"environment.LINAC_RELAY", meeting.relay}};
+    if (!pass.empty()) part.changes["environment.LINAC_RELAY_PASS"] = pass;
     if (meeting.wait_s > 0) part.changes["environment.LINAC_MEET_TIMEOUT"] = std::to_string(meeting.wait_s);
     // What was lost there would wait in vain for the others, who go on.
     const std::string& kind = part.site->common().kind;

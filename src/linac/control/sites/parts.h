@@ -32,10 +32,13 @@ struct Parts {
   std::vector<Part> all;
 };
 struct Meeting {
-  std::string relay;   // HOST:PORT, several behind commas
-  int64_t wait_s = 0;  // so long the workers of one place wait for those of the others; 0: as all workers do
+  std::string relay;          // HOST:PORT, several behind commas
+  std::string pass_key = {};  // file of the key of a user whom the relay lists (io/relay/access.h); empty: none
+  int64_t wait_s = 0;         // so long the workers of one place wait for those of the others; 0: as all workers do
 };
-/// A name that was given goes on with a launch of that name whose client died. User error for what can be no launch.
+/// Where the run is to be at a store, the first part writes there, and the others keep their record in the folders of
+/// their sites. A name that was given goes on with a launch of that name whose client died. User error for what can be
+/// no launch.
 Parts make_parts(const std::vector<PartWish>& wishes, const Wishes& each, const Meeting& meeting);
 
 /// Whether the hosts of a part reach the relay. None where no shell leads to them.

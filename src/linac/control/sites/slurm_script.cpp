@@ -88,7 +88,7 @@ std::string batch_script(const SlurmSettings& settings, const Launch& launch) {
   // Of a launcher from within which this was submitted.
   text +=
       "unset RANK WORLD_SIZE LOCAL_RANK LOCAL_WORLD_SIZE MASTER_ADDR MASTER_PORT TF_CONFIG LINAC_RUN_KEY "
-      "LINAC_RUN_KEY_FILE LINAC_GROUPS LINAC_GROUP LINAC_RELAY LINAC_MEET_TIMEOUT\n";
+      "LINAC_RUN_KEY_FILE LINAC_GROUPS LINAC_GROUP LINAC_RELAY LINAC_RELAY_PASS LINAC_MEET_TIMEOUT\n";
   text += environment_script(settings);
   if (needs_key(launch)) text += fmt::format("export LINAC_RUN_KEY_FILE={}\n", shell_word(here + "/private/key"));
   text += end_of_run_function() + watch_function(seconds_of("notice", settings.notice)) + run_function(":");

@@ -53,6 +53,11 @@ Descriptor listen_at(const Address& address) {
   return socket;
 }
 
+std::string host_of(const Address& address) {
+  char host[NI_MAXHOST];
+  return getnameinfo(address.get(), address.size, host, sizeof host, nullptr, 0, NI_NUMERICHOST) == 0 ? host : "";
+}
+
 std::string listening_at(int socket) {
   Address mine;
   mine.size = sizeof mine.storage;

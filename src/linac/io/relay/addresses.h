@@ -25,6 +25,8 @@ Address look_up(std::string_view text, const std::string& source, bool to_listen
 
 /// Environment error when that fails.
 Descriptor listen_at(const Address& address);
+/// "10.0.0.3"; empty where the system does not say.
+std::string host_of(const Address& address);
 /// "10.0.0.3:4711", with the port that the system gave.
 std::string listening_at(int socket);
 

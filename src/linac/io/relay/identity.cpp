@@ -1,7 +1,10 @@
 #include "linac/io/relay/identity.h"
 
 #include <openssl/evp.h>
+#include <openssl/hmac.h>
 
+#include <algorithm>
+#include <cctype>
 #include <span>
 
 #include "linac/base/base/error.h"
@@ -44,6 +47,27 @@ std::string Identity::sign(std::string_view text) const {
               EVP_DigestSign(context.get(), signature.data(), &size, bytes_of(text), text.size()) == 1 &&
               size == signature.size());
   return in_hex(signature);
+}
+
+Identity::Seed seed_of_run(const Identity::Seed& key) {
+  constexpr std::string_view kPurpose("linac relay room 1\0", 19);
+  Identity::Seed seed;
+  unsigned size = 0;
+  LINAC_CHECK(HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()), bytes_of(kPurpose), kPurpose.size(),
+                   seed.data(), &size) != nullptr &&
+              size == seed.size());
+  return seed;
+}
+
+std::optional<Identity::Seed> seed_in(std::string_view text) {
+  while (!text.empty() && (text.back() == '\n' || text.back() == '\r' || text.back() == ' ')) text.remove_suffix(1);
+  Identity::Seed seed;
+  std::string small(text);
+  std::ranges::transform(small, small.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const auto bytes = small.size() == 2 * seed.size() ? from_hex(small) : std::nullopt;
+  if (!bytes) return std::nullopt;
+  std::ranges::copy(*bytes, seed.begin());
+  return seed;
 }
 
 bool is_signed(std::string_view room, std::string_view text, std::string_view signature) {

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -30,6 +31,11 @@ class Identity {
   std::shared_ptr<evp_pkey_st> key_;
   std::string room_;
 };
+
+/// Of the room of a run, by its key.
+Identity::Seed seed_of_run(const Identity::Seed& key);
+/// 64 hexadecimal digits, as a file of a key has them; nothing of what is none.
+std::optional<Identity::Seed> seed_in(std::string_view text);
 
 /// Whether somebody of that room has signed the text. False for what is no room or no signature.
 bool is_signed(std::string_view room, std::string_view text, std::string_view signature);

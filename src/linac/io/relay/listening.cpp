@@ -13,6 +13,7 @@
 
 #include "linac/base/base/error.h"
 #include "linac/base/base/log.h"
+#include "linac/base/base/utf8.h"
 
 namespace linac::relay {
 namespace {
@@ -156,6 +157,7 @@ bool Listening::serve(size_t relay, Post& post) {
   for (size_t end = 0; (end = post.line.find('\n')) != std::string::npos; post.line.erase(0, end + 1)) {
     const std::string line = post.line.substr(0, end);
     if (line == kStillWord) continue;
+    if (line.starts_with(kNo)) throw std::runtime_error(printable(line.substr(kNo.size())));
     if (!line.starts_with(kCallWord)) throw std::runtime_error("it says what no relay says");
     take_call(relay, line.substr(kCallWord.size()));
   }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "linac/base/base/test_errors.h"
+#include "linac/io/relay/access.h"
 #include "linac/io/relay/addresses.h"
 #include "linac/io/relay/listening.h"
 #include "linac/io/relay/relays.h"
@@ -46,6 +47,7 @@ class Running {
   }
   const std::string& address() const { return address_; }
   ServerFacts facts() const { return server_.facts(); }
+  void allow(const std::string& list) { server_.allow(Access(list, "list")); }
 
  private:
   Server server_;
@@ -250,6 +252,77 @@ TEST(Relay, OfTwoWithOneNameTheLaterIsCalled) {
   write_all(called.get(), "x");
   EXPECT_EQ(read_all(call.get().get(), 1), "x");
   EXPECT_THROW(finish(relays->begin(0, Role::kTake, ticket)), std::runtime_error) << "a ticket is good once";
+}
+
+TEST(RelayAccess, IsForWhomTheListNames) {
+  Running server({.absent = 100ms});
+  const Identity user(seed_of(7)), stranger(seed_of(8)), room(seed_of(1)), other_room(seed_of(2));
+  const auto told = [&](unsigned char seed, const std::string& pass) {
+    return why_not(Relays(server.address(), "test", seed_of(seed), pass), "nobody");
+  };
+  EXPECT_EQ(told(1, ""), "nobody listens there") << "without a list anybody";
+  const std::string pass = make_pass(user, room.room());
+  server.allow("user " + user.room() + "  # somebody\n\nrun " + other_room.room() + "\n");
+  EXPECT_EQ(told(1, pass), "nobody listens there");
+  EXPECT_EQ(told(2, ""), "nobody listens there") << "a run that is listed itself";
+  EXPECT_NE(told(1, "").find("shows no pass"), std::string::npos);
+  EXPECT_NE(told(1, make_pass(stranger, room.room())).find("does not list the user"), std::string::npos);
+  EXPECT_NE(told(3, pass).find("no hello"), std::string::npos) << "the pass of another run, heard or stolen";
+  EXPECT_NE(told(1, user.room() + ":" + stranger.sign("linac relay pass 1\n" + room.room())).find("no hello"),
+            std::string::npos)
+      << "signed by another user";
+  EXPECT_NE(told(1, pass + "0").find("no hello"), std::string::npos);
+  EXPECT_GE(server.facts().strangers, 2U);
+}
+
+TEST(RelayAccess, ListsNetworks) {
+  Running server({.absent = 100ms});
+  const auto told = [&] { return why_not(Relays(server.address(), "test", seed_of(1)), "nobody"); };
+  server.allow("network 192.0.2.0/24\nnetwork 2001:db8::/32\n");
+  EXPECT_NE(told().find("nobody from your address"), std::string::npos);
+  server.allow("network 192.0.2.0/24\nnetwork 127.0.0.0/8\n");
+  EXPECT_EQ(told(), "nobody listens there");
+  server.allow("network 127.0.0.0/8\nuser " + Identity(seed_of(7)).room() + "\n");
+  EXPECT_NE(told().find("shows no pass"), std::string::npos) << "both have to hold";
+}
+
+TEST(RelayAccess, ClosesConnectionsOfWhoIsNoLongerListed) {
+  Running server({.absent = 100ms});
+  const Identity user(seed_of(7)), other(seed_of(9));
+  const auto with_pass = [&](unsigned char seed, const Identity& of) {
+    return std::make_shared<const Relays>(server.address(), "test", seed_of(seed),
+                                          make_pass(of, Identity(seed_of(seed)).room()));
+  };
+  server.allow("user " + user.room() + "\nuser " + other.room() + "\n");
+  const auto one = with_pass(1, user), two = with_pass(2, other);
+  Listening listening_one(one, "worker"), listening_two(two, "worker");
+  const Descriptor caller_one = finish(one->call("worker")), called_one = taken(listening_one);
+  const Descriptor caller_two = finish(two->call("worker")), called_two = taken(listening_two);
+  const Descriptor silent = raw(server.address());
+  server.allow("user " + other.room() + "\n");
+  read_all(caller_one.get(), 1000);  // a word why, and its end
+  EXPECT_EQ(read_all(called_one.get(), 1), "");
+  write_all(caller_two.get(), "x");
+  EXPECT_EQ(read_all(called_two.get(), 1), "x") << "of others nothing changes";
+  EXPECT_TRUE(nonce_in(line_of(silent.get()))) << "who has yet to say who he is may still";
+}
+
+TEST(RelayAccess, TakesNoListThatIsNone) {
+  const std::string key(64, 'a');
+  const std::vector<std::string> wrong{"",
+                                       "# nobody\n",
+                                       "user " + key + "0",
+                                       "user",
+                                       "user " + key + " x",
+                                       "run " + std::string(64, 'g'),
+                                       "network 10.0.0.0/33",
+                                       "host a",
+                                       key,
+                                       "\xff\xfe"};
+  for (const std::string& text : wrong) EXPECT_THROW(Access(text, "list"), Error) << text;
+  EXPECT_NO_THROW(Access("  run " + key + " # mine\r\n#\nnetwork ::/0\n", "list"));
+  for (const std::string& text : {std::string(), key, key + ":" + key, key + ":" + key + key + "0"})
+    EXPECT_FALSE(is_pass(text)) << text;
 }
 
 TEST(Relay, RefusesWhatIsNoAddress) {

@@ -29,9 +29,13 @@ void keep_alive(int socket) {
   setsockopt(socket, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof count);
 }
 
-Approach::Approach(std::shared_ptr<const Identity> identity, Role role, std::string name,
+Approach::Approach(std::shared_ptr<const Identity> identity, std::string pass, Role role, std::string name,
                    std::function<void()> on_failure)
-    : identity_(std::move(identity)), role_(role), name_(std::move(name)), on_failure_(std::move(on_failure)) {}
+    : identity_(std::move(identity)),
+      role_(role),
+      pass_(std::move(pass)),
+      name_(std::move(name)),
+      on_failure_(std::move(on_failure)) {}
 
 Approach::~Approach() {
   if (on_failure_ && step_ != Step::kDone) on_failure_();
@@ -44,6 +48,7 @@ Approach::Approach(Approach&& other) noexcept : role_(other.role_), step_(Step::
 Approach& Approach::operator=(Approach&& other) noexcept {
   identity_.swap(other.identity_);
   std::swap(role_, other.role_);
+  pass_.swap(other.pass_);
   name_.swap(other.name_);
   out_.swap(other.out_);
   line_.swap(other.line_);
@@ -84,8 +89,9 @@ bool Approach::advance(int socket) {
     const std::string line = std::exchange(line_, {});
     if (step_ == Step::kGreeted) {
       const auto nonce = nonce_in(line);
+      if (line.starts_with(kNo)) throw std::runtime_error(printable(line.substr(kNo.size())));
       if (!nonce) throw std::runtime_error("what answers there is no relay");
-      out_ = hello_line(*identity_, role_, name_, *nonce) + "\n";
+      out_ = hello_line(*identity_, role_, name_, *nonce, pass_) + "\n";
       step_ = Step::kHello;
     } else {
       if (line != kOk)
@@ -97,8 +103,8 @@ bool Approach::advance(int socket) {
   return true;
 }
 
-Relays::Relays(std::string_view text, const std::string& source, const Identity::Seed& seed)
-    : identity_(std::make_shared<const Identity>(seed)) {
+Relays::Relays(std::string_view text, const std::string& source, const Identity::Seed& seed, std::string pass)
+    : identity_(std::make_shared<const Identity>(seed)), pass_(std::move(pass)) {
   for (size_t at = 0; at <= text.size();) {
     const size_t end = std::min(text.find(',', at), text.size());
     const std::string one(text.substr(at, end - at));
@@ -121,17 +127,17 @@ Relays::Begun Relays::begin(size_t relay, Role role, const std::string& name) co
   keep_alive(socket.get());
   const int status = connect(socket.get(), place.address.get(), place.address.size);
   if (status != 0 && errno != EINPROGRESS) socket.reset();
-  return {std::move(socket), Approach(identity_, role, name, {})};
+  return {std::move(socket), Approach(identity_, pass_, role, name, {})};
 }
 
 Relays::Begun Relays::call(const std::string& name) const {
   const size_t relay = *preferred_;
   Begun begun = begin(relay, Role::kCall, name);
-  begun.approach =
-      Approach(identity_, Role::kCall, name, [preferred = preferred_, relay, next = (relay + 1) % relays_.size()] {
-        size_t expected = relay;
-        preferred->compare_exchange_strong(expected, next);
-      });
+  begun.approach = Approach(identity_, pass_, Role::kCall, name,
+                            [preferred = preferred_, relay, next = (relay + 1) % relays_.size()] {
+                              size_t expected = relay;
+                              preferred->compare_exchange_strong(expected, next);
+                            });
   return begun;
 }
 

@@ -20,7 +20,8 @@ namespace linac::relay {
 class Approach {
  public:
   /// `on_failure`: called once if it is given up before the relay has said ok.
-  Approach(std::shared_ptr<const Identity> identity, Role role, std::string name, std::function<void()> on_failure);
+  Approach(std::shared_ptr<const Identity> identity, std::string pass, Role role, std::string name,
+           std::function<void()> on_failure);
   ~Approach();
   Approach(Approach&& other) noexcept;
   Approach& operator=(Approach&& other) noexcept;
@@ -37,7 +38,7 @@ class Approach {
 
   std::shared_ptr<const Identity> identity_;
   Role role_;
-  std::string name_;
+  std::string pass_, name_;
   std::string out_, line_;
   Step step_ = Step::kGreeted;
   std::function<void()> on_failure_;
@@ -45,9 +46,9 @@ class Approach {
 
 class Relays {
  public:
-  /// "HOST:PORT", several behind commas. `source`: what says so, for messages. User
-  /// error for text that is none; environment error when a host is unknown.
-  Relays(std::string_view text, const std::string& source, const Identity::Seed& seed);
+  /// "HOST:PORT", several behind commas. `source`: what says so, for messages. `pass`: what a relay with a list wants
+  /// to see (access.h); empty: none. User error for text that is none; environment error when a host is unknown.
+  Relays(std::string_view text, const std::string& source, const Identity::Seed& seed, std::string pass = "");
 
   size_t size() const { return relays_.size(); }
   const std::string& address(size_t relay) const { return relays_.at(relay).words; }
@@ -68,6 +69,7 @@ class Relays {
     Address address;
   };
   std::shared_ptr<const Identity> identity_;
+  std::string pass_;
   std::vector<Place> relays_;
   std::shared_ptr<std::atomic<size_t>> preferred_ = std::make_shared<std::atomic<size_t>>(0);
 };

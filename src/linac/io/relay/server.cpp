@@ -13,6 +13,7 @@
 
 #include "linac/base/base/error.h"
 #include "linac/base/base/secure_random.h"
+#include "linac/io/relay/addresses.h"
 #include "linac/io/relay/relays.h"
 
 namespace linac::relay {
@@ -38,6 +39,7 @@ struct Server::Connection {
   State state = State::kHello;
   std::string nonce{}, line{};  // of the hello
   std::string room{}, name{};   // of a call: whom; of a listener: who
+  std::string from{}, user{};   // the other end's address, and whose pass it has shown
   std::string ticket{};         // of a call that was announced
   std::string out{};            // for this end: lines, or what its partner sent
   Connection* partner = nullptr;
@@ -78,13 +80,25 @@ void Server::listen(Descriptor listener) {
   listeners_.push_back(std::move(listener));
 }
 
+void Server::ring() {
+  const uint64_t one = 1;
+  [[maybe_unused]] const auto written = write(bell_.get(), &one, sizeof one);
+}
+
+void Server::allow(Access access) {
+  {
+    const std::lock_guard lock(mutex_);
+    wanted_ = std::make_shared<const Access>(std::move(access));
+  }
+  ring();
+}
+
 void Server::stop() {
   {
     const std::lock_guard lock(mutex_);
     ending_ = true;
   }
-  const uint64_t one = 1;
-  [[maybe_unused]] const auto written = write(bell_.get(), &one, sizeof one);
+  ring();
 }
 
 ServerFacts Server::facts() const {
@@ -106,8 +120,7 @@ void Server::run() {
     for (int i = 0; i < count; ++i) {
       const uint64_t id = events[static_cast<size_t>(i)].data.u64;
       if (id == kBell) {
-        const std::lock_guard lock(mutex_);
-        if (ending_) return;
+        if (is_told_to_end()) return;
       } else if (id < kFirstConnection) {
         accept_some(listeners_[id - kFirstListener].get());
       } else if (Connection* const one = find(id)) {
@@ -120,10 +133,45 @@ void Server::run() {
   }
 }
 
+bool Server::is_told_to_end() {
+  uint64_t rung = 0;
+  [[maybe_unused]] const auto heard = read(bell_.get(), &rung, sizeof rung);
+  std::shared_ptr<const Access> wanted;
+  {
+    const std::lock_guard lock(mutex_);
+    if (ending_) return true;
+    wanted = std::exchange(wanted_, nullptr);
+  }
+  if (!wanted) return false;
+  access_ = std::move(wanted);
+  std::vector<Connection*> all;
+  for (const auto& [id, one] : all_) all.push_back(one.get());
+  for (Connection* const one : all)
+    if (!one->closed &&
+        !(access_->takes_from(one->from) && (one->room.empty() || access_->takes(one->room, one->user))))
+      turn_away(*one);
+  return false;
+}
+
+void Server::turn_away(Connection& one) {
+  {
+    const std::lock_guard lock(mutex_);
+    ++facts_.strangers;
+  }
+  if (one.state == State::kJoined) return close(one);  // what is said there is the other end's
+  refuse(one, one.room.empty() ? "this relay takes nobody from your address"
+              : one.user.empty()
+                  ? "this relay is for those whom it lists, and this run shows no pass (--relay-key, LINAC_RELAY_PASS)"
+                  : "this relay does not list the user whose pass this run shows");
+}
+
 void Server::accept_some(int listener) {
   if (Clock::now() < accept_again_) return;
   for (int i = 0; i < kAcceptAtOnce; ++i) {
-    Descriptor socket(accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    Address other;
+    other.size = sizeof other.storage;
+    Descriptor socket(
+        accept4(listener, reinterpret_cast<sockaddr*>(&other.storage), &other.size, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!socket) {
       // Who waits to be accepted would end every wait at once.
       if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
@@ -136,11 +184,11 @@ void Server::accept_some(int listener) {
       }
       return;
     }
-    welcome(std::move(socket));
+    welcome(std::move(socket), host_of(other));
   }
 }
 
-void Server::welcome(Descriptor socket) {
+void Server::welcome(Descriptor socket, std::string from) {
   if (all_.size() >= limits_.connections) return;
   if (unproved_ >= limits_.unproved) {
     const auto oldest = std::ranges::find_if(all_, [](const auto& one) { return one.second->state == State::kHello; });
@@ -152,6 +200,7 @@ void Server::welcome(Descriptor socket) {
   Connection& one = *made;
   one.id = next_++;
   one.socket = std::move(socket);
+  one.from = std::move(from);
   one.nonce = random_hex(kNonceDigits);
   one.since = one.used = Clock::now();
   one.wanted = EPOLLIN;
@@ -163,6 +212,7 @@ void Server::welcome(Descriptor socket) {
     const std::lock_guard lock(mutex_);
     ++facts_.accepted;
   }
+  if (!access_->takes_from(one.from)) return turn_away(one);
   say(one, greeting(one.nonce));
 }
 
@@ -214,7 +264,9 @@ void Server::place(Connection& one, const Hello& hello) {
   ++room.connections;
   one.since = one.used = Clock::now();
   one.name = hello.name;
+  one.user = hello.user;
   one.state = State::kCalling;
+  if (!access_->takes(one.room, one.user)) return turn_away(one);
   if (room.connections > limits_.connections_of_room) return refuse(one, "too many connections of this room");
   if (hello.role == Role::kTake) {
     const auto call = room.announced.find(hello.name);

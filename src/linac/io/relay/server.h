@@ -5,7 +5,7 @@
 //
 // It keeps nothing: one that is started again has its callers back as soon as they have called.
 //
-// run() is for one thread; stop() and facts() for any.
+// run() is for one thread; allow(), stop() and facts() for any.
 
 #include <chrono>
 #include <cstddef>
@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "linac/base/base/descriptor.h"
+#include "linac/io/relay/access.h"
 #include "linac/io/relay/words.h"
 
 namespace linac::relay {
@@ -34,7 +35,7 @@ struct ServerLimits {
 
 /// What has happened since it began.
 struct ServerFacts {
-  uint64_t accepted = 0, refused = 0, joined = 0, bytes = 0;
+  uint64_t accepted = 0, refused = 0, strangers = 0, joined = 0, bytes = 0;
   size_t connections = 0, rooms = 0, bytes_held = 0;
 };
 
@@ -50,6 +51,8 @@ class Server {
 
   /// Takes connections at this listening socket from now on. Before run().
   void listen(Descriptor listener);
+  /// Who may use it from now on; connections of others are closed. Until then anybody.
+  void allow(Access access);
   /// Works until stop().
   void run();
   void stop();
@@ -62,7 +65,10 @@ class Server {
   struct Room;
 
   void accept_some(int listener);
-  void welcome(Descriptor socket);
+  void welcome(Descriptor socket, std::string from);
+  void ring();
+  bool is_told_to_end();
+  void turn_away(Connection& one);
   void on_event(Connection& one, uint32_t events);
   void hear(Connection& one);
   void place(Connection& one, const Hello& hello);
@@ -79,6 +85,7 @@ class Server {
   Connection* find(uint64_t id);
 
   const ServerLimits limits_;
+  std::shared_ptr<const Access> access_ = std::make_shared<const Access>();
   Descriptor poll_, bell_;
   std::vector<Descriptor> listeners_;
   std::map<uint64_t, std::unique_ptr<Connection>> all_;
@@ -91,6 +98,7 @@ class Server {
   bool deaf_ = false;         // no descriptor was left
   mutable std::mutex mutex_;  // of what follows
   bool ending_ = false;
+  std::shared_ptr<const Access> wanted_;
   ServerFacts facts_;
 };
 

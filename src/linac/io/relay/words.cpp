@@ -7,6 +7,7 @@
 #include <cctype>
 
 #include "linac/base/base/hex.h"
+#include "linac/io/relay/access.h"
 
 namespace linac::relay {
 namespace {
@@ -45,17 +46,22 @@ std::optional<std::string> nonce_in(std::string_view line) {
   return std::string(line);
 }
 
-std::string hello_line(const Identity& identity, Role role, std::string_view name, std::string_view nonce) {
+std::string hello_line(const Identity& identity, Role role, std::string_view name, std::string_view nonce,
+                       std::string_view pass) {
   const std::string_view word = word_of(role);
-  return fmt::format("{} {} {} {}", word, identity.room(), name, identity.sign(to_sign(nonce, word, name)));
+  return fmt::format("{} {} {} {}{}{}", word, identity.room(), name, identity.sign(to_sign(nonce, word, name)),
+                     pass.empty() ? "" : " ", pass);
 }
 
 std::optional<Hello> read_hello(std::string_view line, std::string_view nonce) {
-  const std::string_view role = take_word(line), room = take_word(line), name = take_word(line);
+  const std::string_view role = take_word(line), room = take_word(line), name = take_word(line),
+                         signature = take_word(line), pass = line;
   const auto* const known = std::ranges::find(kRoles, role, &std::pair<Role, std::string_view>::second);
-  if (known == kRoles.end() || !is_name(name) || !is_signed(room, to_sign(nonce, role, name), line))
+  if (known == kRoles.end() || !is_name(name) || !is_signed(room, to_sign(nonce, role, name), signature))
     return std::nullopt;
-  return Hello{known->first, std::string(room), std::string(name)};
+  Hello hello{known->first, std::string(room), std::string(name), user_of_pass(pass, room)};
+  if (!pass.empty() && hello.user.empty()) return std::nullopt;
+  return hello;
 }
 
 bool is_name(std::string_view name) {

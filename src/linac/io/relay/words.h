@@ -2,7 +2,7 @@
 // What a relay and its callers say before a connection is anybody's own: lines of text.
 //
 //   relay   linac relay 1 NONCE                      to each who connects; another nonce each time
-//   caller  ROLE ROOM NAME SIGNATURE                 of the nonce, the role and the name, by who belongs to the room
+//   caller  ROLE ROOM NAME SIGNATURE [PASS]          of the nonce, the role and the name, by who belongs to the room
 //   relay   ok                                       or `no REASON`, and it closes
 //
 //   listen  others reach me by this name. After `ok` a line `call TICKET` comes for each who calls, and `still` where
@@ -23,7 +23,7 @@ namespace linac::relay {
 
 enum class Role { kListen, kTake, kCall };
 
-inline constexpr size_t kLineBytesMax = 512, kNameBytesMax = 200;
+inline constexpr size_t kLineBytesMax = 1024, kNameBytesMax = 200;
 inline constexpr std::string_view kOk = "ok", kNo = "no ", kCallWord = "call ", kStillWord = "still";
 
 /// A line has no newline here.
@@ -34,9 +34,11 @@ std::optional<std::string> nonce_in(std::string_view line);
 struct Hello {
   Role role;
   std::string room, name;
+  std::string user{};  // whose pass was shown, and holds for the room (access.h); empty: nobody's
 };
-std::string hello_line(const Identity& identity, Role role, std::string_view name, std::string_view nonce);
-/// Nothing if it is none, or its signature is not the room's for this nonce.
+std::string hello_line(const Identity& identity, Role role, std::string_view name, std::string_view nonce,
+                       std::string_view pass = "");
+/// Nothing if it is none, its signature is not the room's for this nonce, or it shows a pass of another room.
 std::optional<Hello> read_hello(std::string_view line, std::string_view nonce);
 
 /// Letters, digits and ._-:/[], some but no more than kNameBytesMax.

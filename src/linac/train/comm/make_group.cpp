@@ -66,7 +66,9 @@ RunKey find_key(const GroupSettings& settings, bool begins) {
 // Null: no relay is named. Who else knows the run's key belongs to its room.
 std::shared_ptr<const relay::Relays> relays_of(const Rendezvous& meet, const RunKey& key) {
   if (meet.relay.empty()) return nullptr;
-  return std::make_shared<const relay::Relays>(meet.relay, "LINAC_RELAY", key.derive("linac relay room 1", ""));
+  const auto seed = relay::seed_in(key.text());
+  LINAC_CHECK(seed);
+  return std::make_shared<const relay::Relays>(meet.relay, "LINAC_RELAY", relay::seed_of_run(*seed), meet.relay_pass);
 }
 
 // A disk that does not answer has no earlier run.

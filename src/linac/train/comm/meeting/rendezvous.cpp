@@ -12,6 +12,7 @@
 #include "linac/base/base/error.h"
 #include "linac/base/base/fnv1a.h"
 #include "linac/base/base/utf8.h"
+#include "linac/io/relay/access.h"
 #include "linac/train/comm/meeting/environment_reader.h"
 #include "linac/train/comm/meeting/sockets.h"
 #include "linac/train/comm/meeting/tf_config.h"
@@ -208,6 +209,9 @@ std::vector<std::pair<std::string, int>> groups_in(std::string_view text) {
 
 void place_in_groups(Rendezvous& meet, const EnvironmentReader& env) {
   meet.relay = env.text("LINAC_RELAY").value_or("");
+  meet.relay_pass = env.text("LINAC_RELAY_PASS").value_or("");
+  if (!meet.relay_pass.empty() && !relay::is_pass(meet.relay_pass))
+    throw user_error("[rendezvous] LINAC_RELAY_PASS is no pass of a relay; take what `linac relay pass` prints");
   meet.patience_s = env.optional_int("LINAC_MEET_TIMEOUT", 1, kPatienceMax).value_or(0);
   const auto own = env.text("LINAC_GROUP");
   if (own) check_group(meet.group = *own, "LINAC_GROUP");

@@ -31,6 +31,7 @@ struct Rendezvous {
   int attempt = 0;           // how often the launcher restarted the group: keys of earlier attempts must not be seen
   std::string interface {};  // network interface for the data, e.g. "ib0"; empty: the one that leads to the master
   std::string group{};       // of workers that reach each other directly; empty: this one is alone, or all do
+  std::string relay_pass{};  // that a relay with a list wants to see (io/relay/access.h); empty: none
   std::string relay{};       // by which those of other groups are reached (io/relay/relays.h); empty: directly
   int patience_s = 0;        // that the workers of a start wait for each other; 0: as the settings have it
   std::string advertise{};   // where others find this worker, if not at the address that it listens at

@@ -323,6 +323,16 @@ TEST(RendezvousInGroups, RanksFollowTheOrderOfTheGroups) {
   expect_names(refusal(worker), "LINAC_MEET_TIMEOUT");
 }
 
+TEST(RendezvousInGroups, ShowThePassThatARelayWants) {
+  Variables worker = kTorchrun;
+  worker.insert({{"LINAC_GROUPS", "a:2,farm:4,cloud:3"}, {"LINAC_GROUP", "farm"}, {"LINAC_RELAY", "relay:4711"}});
+  EXPECT_EQ(read(worker).relay_pass, "");
+  worker["LINAC_RELAY_PASS"] = std::string(64, 'a') + ":" + std::string(128, '0');
+  EXPECT_EQ(read(worker).relay_pass, worker["LINAC_RELAY_PASS"]);
+  worker["LINAC_RELAY_PASS"].pop_back();
+  expect_names(refusal(worker), "LINAC_RELAY_PASS");
+}
+
 TEST(RendezvousInGroups, ALoneProcessIsAGroupOrStartsOne) {
   Variables lone{{"LINAC_GROUPS", "farm:4,desk:1"}, {"LINAC_GROUP", "desk"}, {"LINAC_RELAY", "relay:4711"}};
   EXPECT_EQ(read(lone).rank, 4);
