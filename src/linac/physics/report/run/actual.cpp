@@ -9,7 +9,8 @@ std::string planned_text(const PlannedBeside& figure) {
                      figure.unit);
 }
 
-std::vector<PlannedBeside> beside_plan(const job::Planned& planned, const RunActual& actual) {
+std::vector<PlannedBeside> beside_plan(const job::Planned& planned, const RunActual& actual,
+                                       const std::optional<double>& money) {
   std::vector<PlannedBeside> rows;
   const auto add = [&](const char* what, const char* unit, const std::vector<double>& interval,
                        const std::optional<double>& value, double times = 1) {
@@ -20,6 +21,7 @@ std::vector<PlannedBeside> beside_plan(const job::Planned& planned, const RunAct
   add("a step", "s", planned.step_s, actual.step_s);
   add("jitter", "%", planned.jitter, actual.jitter, 100);
   add("the run", "h", planned.hours, actual.hours);
+  add("money", "USD", planned.money, money);
   add("energy", "kWh", planned.kwh, actual.kwh);
   add("carbon dioxide", "kg", planned.co2_kg, actual.co2_kg);
   return rows;

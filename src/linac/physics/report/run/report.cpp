@@ -116,6 +116,12 @@ void add_cost(RunReport& report, const HostPrices& prices) {
   report.cost = cost;
 }
 
+// By the price in its job, which `linac plan --write` has put there beside the plan; of a run that came to its end.
+std::optional<double> money_of(const RunReport& report) {
+  if (report.record.budget.price <= 0 || !report.actual.hours) return std::nullopt;
+  return report.time.seconds / 3600 * report.record.budget.price;
+}
+
 void add_remarks(RunReport& report) {
   const RunRecord& record = report.record;
   const auto say = [&](std::string text) { report.remarks.push_back(std::move(text)); };
@@ -194,7 +200,7 @@ RunReport make_run_report(RunRecord record, const std::optional<HostPrices>& pri
   if (prices) add_cost(report, *prices);
   report.energy = energy_of(report.record);
   report.actual = actual_of(report.record);
-  report.planned = beside_plan(report.record.planned, report.actual);
+  report.planned = beside_plan(report.record.planned, report.actual, money_of(report));
   add_remarks(report);
   return report;
 }

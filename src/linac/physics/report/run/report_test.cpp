@@ -155,8 +155,8 @@ TEST(RunReport, TheEnergyOfAllStarts) {
   const Json full{{"processors", 3.6e6}}, half{{"processors", 1.8e6}}, idle{{"processors", 9000}};
   TestRun run;
   run.add("job.yaml",
-          "train: {batch: 10, replicas: 4}\nbudget: {co2_g_per_kwh: 500}\n"
-          "plan: {on: here, hours: [1, 2, 3], kwh: [1, 2, 3], co2_kg: [2, 3, 4]}\n");
+          "train: {batch: 10, replicas: 4}\nbudget: {co2_g_per_kwh: 500, price: 36}\n"
+          "plan: {on: here, hours: [1, 2, 3], money: [2, 3, 4], kwh: [1, 2, 3], co2_kg: [2, 3, 4]}\n");
   run.view(1000, 1, 0, 0, {member("n1", 1, 2), member("n1", 2, 2)});
   run.workers(1050, 1, {with_energy(account("n1", 1, {}), 1000, 50, half, idle, 0)});
   run.workers(1100, 2,
@@ -175,6 +175,7 @@ TEST(RunReport, TheEnergyOfAllStarts) {
   EXPECT_NEAR(energy["co2_kg"].get<double>(), 1, 1e-9);
   const std::string text = to_text(report), page = to_html(report, {});
   EXPECT_NE(text.find("energy: 2 kWh, of which 1 by a model, of which 0.25 idle; 1 kg"), std::string::npos) << text;
+  EXPECT_NE(text.find("money: 3 USD, planned 3 (2 to 4) USD"), std::string::npos) << text;
   EXPECT_NE(text.find("energy: 2 kWh, planned 2 (1 to 3) kWh"), std::string::npos) << text;
   EXPECT_NE(text.find("carbon dioxide: 1 kg, planned 3 (2 to 4) kg, outside"), std::string::npos) << text;
   EXPECT_NE(page.find("by &lt;a&gt; meter; 500 g of carbon dioxide"), std::string::npos);
