@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 
 #include "linac/base/base/log.h"
@@ -33,6 +34,19 @@ int told_in(const TrainState& state) {
   int islands = 0;
   while (tells(islands)) ++islands;
   return islands;
+}
+
+// A rank that is lost with none of these, as far as can be: of another place than they all are, else another one than
+// the only one. None where there is no need for it, or none such.
+std::optional<int> one_elsewhere(const comm::View& view, const std::set<int>& ranks) {
+  std::set<std::string> places;
+  for (const int rank : ranks) places.insert(place_of_rank(view, rank));
+  if (places.size() > 1) return std::nullopt;
+  const int size = view.size(), first = *ranks.begin();
+  for (int turn = 1; turn < size; ++turn)
+    if (const int other = (first + turn) % size; place_of_rank(view, other) != *places.begin()) return other;
+  if (ranks.size() > 1 || size == 1) return std::nullopt;
+  return (first + 1) % size;
 }
 
 }  // namespace
@@ -116,9 +130,12 @@ void IslandStates::find(const TrainState& state) {
     std::vector<int> ranks{have.begin()->first};
     for (const int rank : islands_.place(island).ranks)
       if (!have.contains(rank)) ranks.push_back(rank);
-    // Who alone has it may be lost before the next round makes a copy.
-    if (ranks.size() == 1 && have.size() == 1 && job_.train.sync.copies && group_.size() > 1)
-      ranks.push_back((ranks.front() + 1) % group_.size());
+    // Who alone has it, or all who are at the same place, may be lost before the next round makes a copy.
+    if (job_.train.sync.copies) {
+      std::set<int> all(ranks.begin(), ranks.end());
+      for (const auto& [rank, unused] : have) all.insert(rank);
+      if (const auto further = one_elsewhere(group_.view(), all)) ranks.push_back(*further);
+    }
     if (ranks.size() == 1 || std::ranges::find(ranks, group_.rank()) == ranks.end()) continue;
     const bool is_source = ranks.front() == group_.rank();
     IslandState coming = is_source ? IslandState{} : fresh(state);
@@ -170,9 +187,8 @@ void IslandStates::offer(const TrainState& behind, std::map<int, IslandState> st
     IslandState shape = fresh(behind);
     for_each_buffer(0, behind, shape, [&](const std::string&, std::span<float> values) { floats += values.size(); });
     const std::vector<float> copies = islands_.watch(own, floats);
-    const comm::ReplicaRange watched = islands_.watched();
     auto at = copies.begin();
-    for (int island = watched.begin; island < watched.end; ++island) {
+    for (const int island : islands_.watched()) {
       IslandState one = shape;
       for_each_buffer(island, behind, one, [&](const std::string&, std::span<float> values) {
         std::copy_n(at, values.size(), values.begin());

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "linac/base/base/error.h"
 
@@ -35,6 +36,31 @@ std::vector<IslandPlace> places_of_islands(const comm::View& view, int replicas,
     }
   }
   return places;
+}
+
+std::string place_of_rank(const comm::View& view, int rank) {
+  const std::string& address = view.members[static_cast<size_t>(rank)].address;
+  const size_t slash = address.find('/');
+  return slash == std::string::npos ? "" : address.substr(0, slash);
+}
+
+std::vector<int> keepers_of_copies(const std::vector<int>& leading, const std::vector<std::string>& places) {
+  std::vector<int> keepers;
+  std::map<int, int> kept;
+  for (size_t i = 0; i < leading.size(); ++i) {
+    const std::string& place = places[static_cast<size_t>(leading[i])];
+    std::vector<int> others;
+    const auto add = [&](int rank) {
+      if (places[static_cast<size_t>(rank)] != place) others.push_back(rank);
+    };
+    for (size_t turn = 1; turn < leading.size(); ++turn) add(leading[(i + turn) % leading.size()]);
+    for (int rank = 0; others.empty() && rank < static_cast<int>(places.size()); ++rank) add(rank);
+    // Of several with the fewest the first.
+    const auto fewest = std::ranges::min_element(others, {}, [&](int rank) { return kept[rank]; });
+    keepers.push_back(fewest != others.end() ? *fewest : leading[(i + 1) % leading.size()]);
+    ++kept[keepers.back()];
+  }
+  return keepers;
 }
 
 Islands::Islands(const job::Job& job, comm::Group& group)
@@ -78,6 +104,10 @@ void Islands::enter_view() {
   }
   all_.emplace(ReplicaScope{&group_, comm::owned_replicas(job_.train.replicas, group_.view(), rank),
                             comm::ReplicaSum(group_, job_.train.replicas)});
+  std::vector<std::string> places;
+  for (int one = 0; one < group_.size(); ++one) places.push_back(place_of_rank(group_.view(), one));
+  keepers_ = keepers_of_copies(leading_, places);
+  copied_bytes_ = 0;
   leaders_.reset();
   among_leaders_.reset();
   if (leading_.size() > 1)
@@ -131,19 +161,31 @@ void Islands::gather(std::span<const std::vector<std::byte>> parts, std::vector<
   for (auto& one : all) tell_listeners(one);
 }
 
-comm::ReplicaRange Islands::watched() const {
-  if (!speaks() || leaders_->size() == 1) return {0, 0};
-  return led_by_[static_cast<size_t>((leaders_->rank() + leaders_->size() - 1) % leaders_->size())];
+std::vector<int> Islands::watched() const {
+  std::vector<int> islands;
+  for (size_t i = 0; i < keepers_.size(); ++i)
+    if (keepers_[i] == group_.rank() && leading_[i] != group_.rank())
+      for (int island = led_by_[i].begin; island < led_by_[i].end; ++island) islands.push_back(island);
+  return islands;
 }
 
 std::vector<float> Islands::watch(std::span<const float> own, size_t floats_of_island) {
-  const comm::ReplicaRange before = watched();
-  std::vector<float> theirs(static_cast<size_t>(before.end - before.begin) * floats_of_island);
-  if (theirs.empty()) return theirs;
-  const int size = leaders_->size(), rank = leaders_->rank();
-  const comm::Group::Outward send{(rank + 1) % size, std::as_bytes(own)};
-  const comm::Group::Inward receive{(rank + size - 1) % size, std::as_writable_bytes(std::span(theirs))};
-  leaders_->exchange({&send, 1}, {&receive, 1}, kWatchTag);
+  std::vector<float> theirs(watched().size() * floats_of_island);
+  std::vector<comm::Group::Outward> sends;
+  std::vector<comm::Group::Inward> receives;
+  size_t at = 0;
+  for (size_t i = 0; i < keepers_.size(); ++i) {
+    const int leader = leading_[i], keeper = keepers_[i];
+    if (leader == keeper || floats_of_island == 0) continue;
+    if (leader == group_.rank()) sends.push_back({keeper, std::as_bytes(own)});
+    if (keeper != group_.rank()) continue;
+    const size_t floats = static_cast<size_t>(led_by_[i].end - led_by_[i].begin) * floats_of_island;
+    receives.push_back({leader, std::as_writable_bytes(std::span(theirs).subspan(at, floats))});
+    at += floats;
+  }
+  if (sends.empty() && receives.empty()) return theirs;
+  group_.exchange(sends, receives, kWatchTag);
+  for (const comm::Group::Outward& one : sends) copied_bytes_ += static_cast<int64_t>(one.data.size());
   return theirs;
 }
 

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "linac/base/job/job.h"
@@ -27,6 +28,16 @@ struct IslandPlace {
 
 /// The place of each of `islands` among the workers. Pure; the same on all ranks.
 std::vector<IslandPlace> places_of_islands(const comm::View& view, int replicas, int islands);
+
+/// The place of a rank: the group of workers that it has been started in (train/comm/transport/ways.h), which may be
+/// lost as a whole; empty where there are no such.
+std::string place_of_rank(const comm::View& view, int rank);
+
+/// Of each leader in `leading`, ascending ranks, the rank that has the copies of what its islands keep. Where `places`,
+/// of all ranks, are several, one of another place, so that a place which is lost takes nothing along: a leader if
+/// there is one, and of these who has the fewest so far. Else the next leader, which may be itself. Pure; the same on
+/// all ranks.
+std::vector<int> keepers_of_copies(const std::vector<int>& leading, const std::vector<std::string>& places);
 
 class Islands {
  public:
@@ -48,7 +59,7 @@ class Islands {
   bool is_alone(int island) const { return place(island).ranks.size() == 1; }
 
   /// What it has sent to workers that speak for other islands, in this view.
-  int64_t bytes_to_others() const { return leaders_ ? leaders_->traffic().bytes : 0; }
+  int64_t bytes_to_others() const { return copied_bytes_ + (leaders_ ? leaders_->traffic().bytes : 0); }
 
   /// What comes together from here on: the replicas of an island that this worker carries, or of all.
   void select(int island) { selected_ = island; }
@@ -62,9 +73,8 @@ class Islands {
   /// Collective. `part`: of each led island as many bytes, the same number for all; `all`: of all islands, in their
   /// order, on all ranks.
   void gather(std::span<const std::vector<std::byte>> parts, std::vector<std::vector<std::byte>>& all);
-  /// Whose islands' states this worker has copies of: those that the leader before it leads; none where there is no
-  /// other leader.
-  comm::ReplicaRange watched() const;
+  /// The islands of whose states this worker has copies, ascending: all of some other leaders.
+  std::vector<int> watched() const;
   /// Collective. `own`: of the led islands, in their order, equally many floats each; returns those of the watched
   /// ones.
   std::vector<float> watch(std::span<const float> own, size_t floats_of_island);
@@ -85,6 +95,8 @@ class Islands {
   std::optional<ReplicaScope> all_;
   std::optional<comm::ReplicaSum> among_leaders_;
   std::vector<comm::ReplicaRange> led_by_;  // of the leaders, by their rank among them
+  std::vector<int> keepers_;                // likewise, the ranks that have copies of theirs
+  int64_t copied_bytes_ = 0;                // to these, in this view
   std::optional<int> selected_;
 };
 

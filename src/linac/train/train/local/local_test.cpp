@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 #include <random>
@@ -98,6 +99,22 @@ job::Job job_of(int replicas, int islands) {
   return job;
 }
 
+TEST(CopiesOfIslands, AreKeptAtAnotherPlaceAndByAllAlike) {
+  using Ranks = std::vector<int>;
+  EXPECT_EQ(keepers_of_copies({0}, {"", ""}), (Ranks{0})) << "nobody else leads";
+  EXPECT_EQ(keepers_of_copies({0, 1, 2}, {"", "", ""}), (Ranks{1, 2, 0}));
+  EXPECT_EQ(keepers_of_copies({0, 2, 4}, {"", "", "", "", ""}), (Ranks{2, 4, 0}));
+  EXPECT_EQ(keepers_of_copies({0, 1, 2, 3}, {"farm", "farm", "k8s", "k8s"}), (Ranks{2, 3, 0, 1}));
+  EXPECT_EQ(keepers_of_copies({0, 1, 2, 3}, {"farm", "farm", "farm", "k8s"}), (Ranks{3, 3, 3, 0}));
+  EXPECT_EQ(keepers_of_copies({0, 1}, {"farm", "farm", "k8s"}), (Ranks{2, 2})) << "who leads none has another place";
+  const std::vector<std::string> places{"a", "a", "b", "c", "c", "a"};
+  const Ranks keepers = keepers_of_copies({0, 1, 2, 3, 4, 5}, places);
+  for (int i = 0; i < 6; ++i) {
+    EXPECT_NE(places[static_cast<size_t>(keepers[static_cast<size_t>(i)])], places[static_cast<size_t>(i)]) << i;
+    EXPECT_LE(std::ranges::count(keepers, i), 2) << i;
+  }
+}
+
 // Each island's part is known to its leader alone; all get the same sum, and all parts as bytes.
 class Together : public testing::TestWithParam<std::vector<int>> {};
 
@@ -132,9 +149,9 @@ TEST_P(Together, TheSumIsTheSameWhoeverCarriesThem) {
       for (int island = 0; island < kIslands; ++island)
         EXPECT_EQ(bytes[static_cast<size_t>(island)], std::vector<std::byte>(3, static_cast<std::byte>(island + 1)));
       const std::vector<float> own(islands.led().size(), 10.0F + static_cast<float>(group->rank()));
-      const comm::ReplicaRange watched = islands.watched();
-      EXPECT_EQ(islands.watch(own, 1).size(), static_cast<size_t>(watched.end - watched.begin));
-      for (const int island : islands.led()) EXPECT_FALSE(watched.begin <= island && island < watched.end);
+      const std::vector<int> watched = islands.watched();
+      EXPECT_EQ(islands.watch(own, 1).size(), watched.size());
+      for (const int island : islands.led()) EXPECT_EQ(std::ranges::count(watched, island), 0);
       group->barrier();  // who is done first would end the others' connections
     });
   }

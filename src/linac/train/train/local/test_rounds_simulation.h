@@ -207,7 +207,8 @@ class RoundsSimulation {
   }
 
   // Before the first of a view looks for what islands keep: which of them may begin anew. Those of which all are gone
-  // that had it; where there are copies, more than one of the last view that all had entered, or the only one.
+  // that had it; where there are copies, more than one of the last view that all had entered, or the only one; where
+  // that was at several places, of more than one of them.
   void look_for_holders(const comm::View& view, const TrainState& state, bool is_founding) {
     if (view.number != views_.newest().number || looked_at_ == view.number) return;
     looked_at_ = view.number;
@@ -215,9 +216,16 @@ class RoundsSimulation {
     Kept& kept = kept_[state.global_step];
     const auto told = state.exchange.shared.lower_bound("group/");
     const bool is_told = told != state.exchange.shared.end() && told->first.starts_with("group/");
-    const auto lost =
-        std::ranges::count_if(whole_.members, [&](const comm::Member& member) { return view.rank_of(member.key) < 0; });
-    const bool may_lose = is_founding || !setup_.job.train.sync.copies || lost > 1 || lost == whole_.size();
+    int lost = 0;
+    std::set<std::string> places, lost_places;
+    for (int rank = 0; rank < whole_.size(); ++rank) {
+      places.insert(place_of_rank(whole_, rank));
+      if (view.rank_of(key_of(whole_, rank)) >= 0) continue;
+      ++lost;
+      lost_places.insert(place_of_rank(whole_, rank));
+    }
+    const bool lost_together = places.size() > 1 ? lost_places.size() > 1 : lost > 1;
+    const bool may_lose = is_founding || !setup_.job.train.sync.copies || lost_together || lost == whole_.size();
     for (int island = 0; island < setup_.job.train.sync.groups; ++island) {
       std::set<uint64_t>& keys = kept.holders[island];
       if (is_founding && is_told)
@@ -283,10 +291,13 @@ class RoundsSimulation {
     }
     for (const auto& [island, ranks] : carriers)
       if (leaders.empty() || leaders.back() != ranks.front()) leaders.push_back(ranks.front());
+    std::vector<std::string> places;
+    for (int rank = 0; rank < view.size(); ++rank) places.push_back(place_of_rank(view, rank));
+    const std::vector<int> keepers = keepers_of_copies(leaders, places);
     for (const auto& [island, ranks] : carriers) {
       for (const int rank : ranks) kept.holders[island].insert(key_of(view, rank));
       const auto leader = static_cast<size_t>(std::ranges::find(leaders, ranks.front()) - leaders.begin());
-      if (train.sync.copies) kept.holders[island].insert(key_of(view, leaders[(leader + 1) % leaders.size()]));
+      if (train.sync.copies) kept.holders[island].insert(key_of(view, keepers[leader]));
     }
   }
   static uint64_t key_of(const comm::View& view, int rank) { return view.members[static_cast<size_t>(rank)].key; }

@@ -65,7 +65,7 @@ class SimulatedViews {
   /// `life`: what a process does. `deal`: replicas in packs to a view's members.
   SimulatedViews(uint64_t seed, bool verbose, std::function<void(Process&)> life,
                  std::function<void(comm::View&, comm::Dice&)> deal)
-      : dice(seed), is_verbose_(verbose), life_(std::move(life)), deal_(std::move(deal)) {}
+      : dice(seed), has_places_(seed % 2 == 0), is_verbose_(verbose), life_(std::move(life)), deal_(std::move(deal)) {}
 
   /// Plays until all have ended. The first violation in words; empty: none.
   std::string play() {
@@ -312,7 +312,7 @@ class SimulatedViews {
     for (const Process* const one : members)
       view.members.push_back({.seniority = view.next_seniority++,
                               .key = one->key,
-                              .address = fmt::format("p{}", one->number),
+                              .address = address_of(*one),
                               .host = "sim",
                               .pid = static_cast<int64_t>(one->number),
                               .moment = one->moment});
@@ -398,11 +398,25 @@ class SimulatedViews {
     }
   }
 
-  // Neighbours are lost together: with an island, whoever has the copy of what it keeps.
+  // In half of the schedules processes are at places, as workers of a launch over several sites.
+  std::string place_of(const Process& one) const {
+    return has_places_ ? std::string(1, static_cast<char>('a' + one.number % 3)) + "/" : "";
+  }
+  std::string address_of(const Process& one) const { return fmt::format("{}p{}", place_of(one), one.number); }
+
+  // A place is lost as a whole; or where there are none, neighbours: with an island, whoever has the copy of what it
+  // keeps.
   void lose_site() {
     const int size = newest_.size();
     if (size < 3) return;
     ++counts.sites;
+    if (has_places_) {
+      const auto& member = newest_.members[static_cast<size_t>(dice.pick(0, size - 1))];
+      const std::string place = place_of(processes_[static_cast<size_t>(member.pid)]);
+      for (Process& one : processes_)
+        if (one.fiber && place_of(one) == place) kill(one);
+      return;
+    }
     const int first = dice.pick(0, size - 1), count = dice.pick(2, size - 1);
     for (int i = 0; i < count; ++i) {
       const auto& member = newest_.members[static_cast<size_t>((first + i) % size)];
@@ -434,7 +448,7 @@ class SimulatedViews {
     say("no more faults");
   }
 
-  const bool is_verbose_;
+  const bool has_places_, is_verbose_;
   const std::function<void(Process&)> life_;
   const std::function<void(comm::View&, comm::Dice&)> deal_;
   std::deque<Process> processes_;
