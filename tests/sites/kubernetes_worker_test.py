@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The script of a worker under Kubernetes, without Kubernetes: what stands for a pod is a group of processes with its variables. With a volume
-that all see, a pod that is started again joins the run, also where its launch is one of several sites; without, all begin again with a first worker
+that all see, a pod that is started again joins the run, also where its launch is one of several sites, and all of its pods were gone; without, all begin again with a first worker
 that is another one. The bits are those of a run here."""
 
 import os
@@ -168,6 +168,35 @@ def several(root: pathlib.Path, client: Client, calm: pathlib.Path) -> None:
         relay.wait(timeout=30)
 
 
+def all_gone(root: pathlib.Path, client: Client) -> None:
+    """All pods of a site are gone at once, and the other site goes on: those that the cluster starts in their place join it."""
+    relay = subprocess.Popen([runs.LINAC, "relay", "--listen", "127.0.0.1:0"], stdout=subprocess.PIPE, text=True, env=runs.environment())
+    try:
+        address = relay.stdout.readline().strip().removeprefix("LINAC_RELAY=")
+        settings = SETTINGS | {"train.epochs": 12, "distribution.stall_timeout_s": 6}
+        with Pods(root, client, "gone", settings, "--relay", address, on=("here:2,k8s:2",)) as pods:
+            out = root / "here-stays"
+            pods.start(0)
+            pods.start(1)
+            here = runs.start(out, {"job": f"{pods.folder}/job.yaml"}, "--resume-or-start", "--workers", "2", LINAC_LAUNCH="local", LINAC_GROUPS="here:2,k8s:2",
+                              LINAC_GROUP="here", LINAC_RELAY=address, LINAC_RUN_KEY=pods.key, **elastic.steady(root, step_ms=60))
+            launches.wait_for_steps(out, 6)
+            pods.kill(0)
+            pods.kill(1)
+            sizes = lambda: [len(line["members"]) for line in runs.lines_so_far(out) if line["kind"] == "view"]
+            wait_for(lambda: sizes()[-1] == 2, lambda: f"{sizes()}\n{pathlib.Path(f'{out}.log').read_text()[-3000:]}\nthe other site goes on", 60, 0.05)
+            pods.start(0)
+            pods.start(1)
+            wait_for(lambda: sizes()[-1] == 4, lambda: f"{pods.log(0).read_text()[-3000:]}\n{sizes()}: all pods of a site that are started again join the others", 60, 0.05)
+            check([pods.end(0), pods.end(1), here.wait(timeout=60)] == [0, 0, 0], "and all come to the end")
+            runs.run(root / "calm-gone", settings, "--workers", "1")
+            launches.same_bits(root / "calm-gone", out, "all pods lost")
+            launches.same_bits(root / "calm-gone", root / "runs" / "gone", "the record of the pods")
+    finally:
+        relay.terminate()
+        relay.wait(timeout=30)
+
+
 def main() -> None:
     with tempfile.TemporaryDirectory(prefix="linac-pods-", ignore_cleanup_errors=True) as folder:
         root = pathlib.Path(folder)
@@ -177,6 +206,7 @@ def main() -> None:
         runs.run(calm, SETTINGS, "--workers", "1")
         shared(root, client, calm)
         several(root, client, calm)
+        all_gone(root, client)
         if Versitygw.available():
             apart(root, client, calm)
         else:

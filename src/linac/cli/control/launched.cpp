@@ -202,8 +202,8 @@ void cancel_launch(const LaunchName& name) {
 void resume_launch(const LaunchName& name) {
   if (is_several(name)) return resume_parts(name);
   const sites::KeptLaunch kept = sites::find_launch(name.site, name.label, true);
-  need_whole(kept);
-  print_started({sites::resume(*sites::find_site(name.site, kept.record.changes), name.label)}, false);
+  const bool joins = comes_back(kept);
+  print_started({sites::resume(*sites::find_site(name.site, kept.record.changes), kept.record.label, joins)}, joins);
 }
 
 void delete_launch(const LaunchName& name) {

@@ -86,6 +86,20 @@ struct PartLog {
   }
 };
 
+// By itself, while the others may go on: those that somebody has cancelled stop all.
+bool is_lost(job::RunState state) {
+  return state == job::RunState::kLost || state == job::RunState::kFailed;
+}
+
+// What it has kept there says where the others are.
+void need_folder_of_run(const sites::KeptLaunch& kept) {
+  if (!kept.launch.out.starts_with('/'))
+    throw user_error(
+        fmt::format("[launch] {}:{}: its run is at {}, and no folder there says where the others are; when all have "
+                    "ended, resume the whole",
+                    kept.record.site, kept.record.label, kept.launch.out));
+}
+
 }  // namespace
 
 bool is_several(const LaunchName& name) {
@@ -99,6 +113,13 @@ void print_parts(const LaunchName& name, bool as_json) {
   for (const KeptPart& part : parts) workers += part.kept.launch.workers;
   const sites::Standing whole = sites::standing_of_parts(standings);
   const sites::Record& first = parts.front().kept.record;
+  // Of one that was lost the record ends where it was.
+  size_t whose = 0;
+  while (whose + 1 < parts.size() && standings[whose].answers && job::ended(standings[whose].standing.state) &&
+         standings[whose].standing.state != job::RunState::kSucceeded)
+    ++whose;
+  if (job::ended(whole.state) && whole.state != job::RunState::kSucceeded) whose = 0;
+  const std::string& out = parts[whose].kept.record.out;
   json list = json::array();
   TextRows rows{{"  PART", "STATE", "WORKERS", "RUN", ""}};
   for (size_t i = 0; i < parts.size(); ++i) {
@@ -119,15 +140,19 @@ void print_parts(const LaunchName& name, bool as_json) {
                             {"site", name.site},
                             {"state", job::to_string(whole.state)},
                             {"reason", whole.reason},
-                            {"out", first.out},
+                            {"out", out},
                             {"workers", workers},
                             {"parts", list}}
                            .dump(2));
     return;
   }
   fmt::print("{}:{}\n  state     {}{}\n  run       {}\n  workers   {}\n{}", name.site, first.label,
-             job::to_string(whole.state), whole.reason.empty() ? "" : ": " + whole.reason, first.out, workers,
+             job::to_string(whole.state), whole.reason.empty() ? "" : ": " + whole.reason, out, workers,
              lined_up(std::move(rows)));
+  if (whole.state != job::RunState::kRunning) return;
+  for (const sites::PartStanding& one : standings)
+    if (one.answers && is_lost(one.standing.state))
+      fmt::print("  linac resume {}:{}    # its workers come back to the others\n", one.site, first.label);
 }
 
 int print_parts_log(const LaunchName& name, int64_t from, bool follow) {
@@ -180,19 +205,41 @@ void cancel_parts(const LaunchName& name) {
 
 void resume_parts(const LaunchName& name) {
   const std::vector<KeptPart> parts = kept_parts(name);
-  for (const KeptPart& part : parts) {
-    const sites::Standing standing = asked_standing(*part.site, part.kept);
-    if (job::ended(standing.state) && standing.state != job::RunState::kSucceeded) continue;
+  std::vector<job::RunState> states;
+  for (const KeptPart& part : parts) states.push_back(asked_standing(*part.site, part.kept).state);
+  const bool some_run = std::ranges::find(states, job::RunState::kRunning) != states.end();
+  const bool joins =
+      some_run && std::ranges::any_of(states, is_lost) && std::ranges::all_of(states, [](job::RunState state) {
+        return is_lost(state) || state == job::RunState::kRunning;
+      });
+  for (size_t i = 0; i < parts.size() && !joins; ++i) {
+    if (job::ended(states[i]) && states[i] != job::RunState::kSucceeded) continue;
     throw user_error(fmt::format("[launch] {}:{}: {} is {}; it is resumed when all have ended without success",
-                                 name.site, part.kept.record.label, part.kept.record.site,
-                                 job::to_string(standing.state)));
+                                 name.site, parts[i].kept.record.label, parts[i].kept.record.site,
+                                 job::to_string(states[i])));
   }
-  for (const KeptPart& part : parts) print_started({sites::resume(*part.site, part.kept.record.label)}, true);
+  for (size_t i = 0; i < parts.size(); ++i) {
+    if (joins && !is_lost(states[i])) continue;
+    if (joins) need_folder_of_run(parts[i].kept);
+    print_started({sites::resume(*parts[i].site, parts[i].kept.record.label, joins)}, true);
+  }
 }
 
-void need_whole(const sites::KeptLaunch& kept) {
-  if (const auto whole = sites::whole_of(kept))
+bool comes_back(const sites::KeptLaunch& kept) {
+  const auto whole = sites::whole_of(kept);
+  if (!whole) return false;
+  const LaunchName name{whole->substr(0, whole->rfind(':')), kept.record.label};
+  bool lost = false, some_run = false;
+  for (const KeptPart& part : kept_parts(name)) {
+    const bool is_it = part.kept.record.site == kept.record.site;
+    const job::RunState state = asked_standing(*part.site, part.kept).state;
+    if (is_it) lost = is_lost(state);
+    some_run = some_run || (!is_it && state == job::RunState::kRunning);
+  }
+  if (!lost || !some_run)
     throw user_error(fmt::format("[launch] {}:{}: is a part; resume {}", kept.record.site, kept.record.label, *whole));
+  need_folder_of_run(kept);
+  return true;
 }
 
 }  // namespace linac::cli

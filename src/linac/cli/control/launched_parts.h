@@ -16,9 +16,11 @@ void print_parts(const sites::LaunchName& name, bool as_json);
 int print_parts_log(const sites::LaunchName& name, int64_t from, bool follow);
 /// Each part, also where one before it fails, whose error is thrown in the end.
 void cancel_parts(const sites::LaunchName& name);
-/// User error unless all of it has ended without success: the workers of one would wait for the others in vain.
+/// All of it, where all has ended without success. Where parts go on, those that are lost come back to them. Otherwise
+/// a user error: the workers of one would wait for the others in vain.
 void resume_parts(const sites::LaunchName& name);
-/// User error for a part of one.
-void need_whole(const sites::KeptLaunch& kept);
+/// Whether it is a part that is lost while others go on, and can come back to them. False for a launch at one site;
+/// user error for another part.
+bool comes_back(const sites::KeptLaunch& kept);
 
 }  // namespace linac::cli

@@ -188,7 +188,7 @@ Started start(const Site& site, Launch launch, bool named, const std::map<std::s
   return {kept, before};
 }
 
-KeptLaunch resume(const Site& site, const std::string& label) {
+KeptLaunch resume(const Site& site, const std::string& label, bool joins) {
   const LaunchLock lock(site.name());
   KeptLaunch kept = find_launch(site.name(), label, true);
   const std::string name = site.name() + ":" + kept.record.label;
@@ -202,6 +202,7 @@ KeptLaunch resume(const Site& site, const std::string& label) {
   if (!job::ended(state) || state == job::RunState::kSucceeded)
     throw user_error(
         fmt::format("[launch] {}: it is {}; only what has ended without success goes on", name, job::to_string(state)));
+  kept.launch.joins = joins;
   site.plan(kept.launch);
   site.reopen(kept.record);
   kept.record.index = 0;  // from now on it is a job of its own

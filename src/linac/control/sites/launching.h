@@ -63,6 +63,7 @@ Started start(const Site& site, Launch launch, bool named, const std::map<std::s
 
 /// Starts a launch of linac that has ended without success once more, from its newest checkpoint. User error for one
 /// that runs, waits, has succeeded or is a script's. A client that dies meanwhile leaves it LOST: it is resumed again.
-KeptLaunch resume(const Site& site, const std::string& label);
+/// `joins`: its workers come to those of the other parts, who go on.
+KeptLaunch resume(const Site& site, const std::string& label, bool joins = false);
 
 }  // namespace linac::sites

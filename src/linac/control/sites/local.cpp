@@ -24,7 +24,7 @@ class LocalSite : public HostsSite {
   }
 
  protected:
-  // One process, which starts the workers itself; scripts cannot do that.
+  // One process, which starts the workers itself; scripts cannot do that, nor are workers that join its own.
   std::vector<Share> shares(const Launch& launch) const override {
     if (launch.script) {
       Share share{.host = "", .starts = {}, .workers = workers_word(launch), .with_key = true};
@@ -35,10 +35,14 @@ class LocalSite : public HostsSite {
             rank, launch.workers);
       return {share};
     }
-    return {{.host = "",
-             .starts = "run 0-0 LINAC_LAUNCH=local\n",
-             .workers = workers_word(launch),
-             .with_key = needs_key(launch)}};
+    std::string starts = "run 0-0 LINAC_LAUNCH=local\n";
+    if (launch.joins) {
+      starts.clear();
+      for (int rank = 0; rank < launch.workers; ++rank)
+        starts +=
+            fmt::format("run 0-{0} LINAC_LAUNCH=local LOCAL_RANK={0} LOCAL_WORLD_SIZE={1}\n", rank, launch.workers);
+    }
+    return {{.host = "", .starts = starts, .workers = workers_word(launch), .with_key = needs_key(launch)}};
   }
   Shell shell(const std::string&) const override { return {}; }
   std::vector<std::string> all_hosts() const override { return {""}; }

@@ -40,6 +40,7 @@ json to_json(const KeptLaunch& kept) {
           {"seconds_max", kept.launch.seconds_max},
           {"key", kept.launch.key},
           {"part", kept.launch.part},
+          {"joins", kept.launch.joins},
           {"submitted", kept.submitted},
           {"digest", kept.digest},
           {"started_ms", kept.started_ms},
@@ -66,6 +67,7 @@ KeptLaunch kept_from_json(const json& from) {
   from.at("seconds_max").get_to(kept.launch.seconds_max);
   from.at("key").get_to(kept.launch.key);
   kept.launch.part = from.value("part", false);
+  kept.launch.joins = from.value("joins", false);
   from.at("digest").get_to(kept.digest);
   from.at("started_ms").get_to(kept.started_ms);
   from.at("ended").get_to(kept.ended);

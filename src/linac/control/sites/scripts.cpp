@@ -134,9 +134,11 @@ std::string worker_script(const CommonSettings& settings, const std::string& pro
                           const std::string& workers, const std::vector<std::string>& before) {
   std::string command;
   for (const std::string& word : before) command += shell_word(word) + " ";
-  for (const std::string& word : {program, std::string("train"), std::string("job.yaml"), std::string("--out"),
-                                  launch.out, std::string("--resume-or-start"), std::string("--workers"), workers})
-    command += shell_word(word) + " ";
+  std::vector<std::string> words{program, "train", "job.yaml", "--out", launch.out};
+  if (launch.joins) words.insert(words.end(), {"--join", launch.out});
+  if (!launch.joins) words.emplace_back("--resume-or-start");
+  for (const std::string& word : words) command += shell_word(word) + " ";
+  for (const std::string& word : {std::string("--workers"), workers}) command += shell_word(word) + " ";
   command.pop_back();
   return worker_lines(settings, launch, "", command);
 }

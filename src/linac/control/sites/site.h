@@ -66,6 +66,7 @@ struct Launch {
   std::string key;          // of its workers, 64 hexadecimal digits
   std::optional<Script> script{};
   bool part = false;    // of a training at several sites (parts.h)
+  bool joins = false;   // the other parts go on, and its workers come to them
   bool agents = false;  // in place of the job: so many agents as workers, which take the work of a service
 };
 

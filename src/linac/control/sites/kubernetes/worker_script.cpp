@@ -96,9 +96,13 @@ std::string kubernetes_worker(const KubernetesSettings& settings, const Launch& 
   const std::string train = fmt::format("run {} train /linac/job.yaml --out \"$out\" --workers {}",
                                         shell_word(settings.program), workers_word(launch));
   text +=
-      "said=\njoins=\n"
+      "said=\njoins=\ntried=\n"
       "while :; do\n"
       "  if complete; then exit 0; fi\n";
+  // All of its pods may have gone at once, and the other sites go on: nobody of its own answers, but somebody there.
+  if (shared && launch.part)
+    text += "  if [ -z \"$tried\" ] && ! goes_on && [ -d \"$out/views\" ]; then\n    tried=1\n    " + train +
+            " --join \"$out\"\n    if [ \"$status\" != 6 ]; then again && continue; break; fi\n  fi\n";
   if (shared)
     text += "  joins=\n  if goes_on; then joins=1; " + train + " --join \"$out\"; again && continue; break; fi\n";
   text += "  if [ \"$RANK\" = 0 ]; then known; fi\n" +

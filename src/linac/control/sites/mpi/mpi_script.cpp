@@ -89,7 +89,8 @@ std::string meeting(const MpiSettings& settings, const std::string& label) {
 std::string training(const MpiSettings& settings, const Launch& launch) {
   const std::string train = fmt::format("run {} train job.yaml --out \"$out\" --workers {}",
                                         shell_word(settings.program), workers_word(launch));
-  std::string text = fmt::format("out={}\n{} --resume-or-start\n", shell_word(launch.out), train);
+  const std::string begins = launch.joins ? "--join \"$out\"" : "--resume-or-start";
+  std::string text = fmt::format("out={}\n{} {}\n", shell_word(launch.out), train, begins);
   if (!launch.out.starts_with('/')) return text;
   return goes_on_function() + text +
          fmt::format(

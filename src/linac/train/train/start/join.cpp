@@ -25,6 +25,10 @@ bool is_complete(const RunFolder& run, const std::vector<std::string>& join_addr
   const auto said = run.summary();
   const job::RunState state = said ? job::state_of(said->status) : job::RunState::kRunning;
   if (state == job::RunState::kRunning || comm::somebody_listens(join_addresses, kPatience)) return false;
+  // Those of other groups take no connections but by the relay, and may go on.
+  const bool has_groups =
+      std::ranges::any_of(join_addresses, [](const auto& one) { return one.find('/') != std::string::npos; });
+  if (has_groups && state != job::RunState::kSucceeded) return false;
   if (state == job::RunState::kSucceeded) return true;
   throw Error(ErrorCode::kPeerLost,
               fmt::format("[train] {}: the run has ended ({} after step {}), so there is nothing to join; go on with "
