@@ -403,9 +403,7 @@ class SimulatedViews {
     return has_places_ ? std::string(1, static_cast<char>('a' + one.number % 3)) + "/" : "";
   }
   std::string address_of(const Process& one) const { return fmt::format("{}p{}", place_of(one), one.number); }
-
-  // A place is lost as a whole; or where there are none, neighbours: with an island, whoever has the copy of what it
-  // keeps.
+  // A place is lost as a whole, else neighbours: with an island, whoever has the copy of what it keeps.
   void lose_site() {
     const int size = newest_.size();
     if (size < 3) return;
