@@ -14,6 +14,7 @@
 #include "linac/cli/control/verbs.h"
 #include "linac/control/sites/abilities.h"
 #include "linac/control/sites/arrays.h"
+#include "linac/control/sites/exclude.h"
 #include "linac/control/sites/launching.h"
 #include "linac/control/sites/memory.h"
 #include "linac/control/sites/moves.h"
@@ -28,6 +29,7 @@ struct LaunchOptions {
   std::string site, as;
   std::string then, deadline, work, recovery = "5m", checkpoint = "10m";
   std::string relay, relay_key, wait;
+  std::string exclude;
   bool follow = false, dry_run = false, no_check = false;
 };
 
@@ -148,6 +150,8 @@ void run_parts(const LaunchOptions& options, const std::vector<sites::PartWish>&
 
 void run_launch(const LaunchOptions& asked) {
   LaunchOptions options = asked;
+  if (!options.exclude.empty())
+    options.wishes.each.exclude = sites::hosts_in_words(options.exclude, "[launch] --exclude");
   const std::vector<sites::PartWish> parts = sites::part_wishes(options.site);
   if (parts.size() > 1) return run_parts(options, parts);
   options.site = parts.front().site;
@@ -206,6 +210,8 @@ void add_launch_verb(CLI::App& app) {
   verb->add_option("--workers", wishes.workers,
                    "N or MIN:MAX; never changes the result (default: all of the site's hosts, else the job's)");
   verb->add_option("--time", wishes.time, "limit of each start, e.g. 90m or 4h (default: the site's)");
+  verb->add_option("--exclude", options->exclude,
+                   "HOST,...: it keeps away from these, beside those of the site's `exclude`");
   verb->add_option("--out", wishes.out, "folder of the run there, or s3://BUCKET/FOLDER (default: the site's)");
   verb->add_option(
       "--name", wishes.name,

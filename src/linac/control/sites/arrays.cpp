@@ -38,6 +38,7 @@ std::string digest_of(const Array& array, const std::string& name) {
     const bool named_out = !member.out.ends_with("/" + member.label);
     text += fmt::format("\n{}{}:{}\n{}\n{}", member.job, member.workers_min, member.workers, member.seconds_max,
                         named_out ? member.out : "");
+    for (const std::string& host : member.exclude) text += "\n-" + host;
   }
   return fmt::format("{:016x}", fnv1a_64(text));
 }

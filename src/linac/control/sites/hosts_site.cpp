@@ -12,6 +12,7 @@
 #include "linac/base/base/plural.h"
 #include "linac/base/base/shell_word.h"
 #include "linac/base/base/version.h"
+#include "linac/control/sites/exclude.h"
 #include "linac/control/sites/script/script_files.h"
 #include "linac/control/sites/scripts.h"
 
@@ -174,6 +175,7 @@ std::string HostsSite::start_script(const Launch& launch, const Share& share, si
       "if [ -e pid-{1} ]; then echo 'linac: started before'; exit 0; fi\n"
       "[ $tries -lt 200 ] || {{ echo 'somebody else starts it' >&2; exit 4; }}\n",
       make_folder_script(common().folder, launch.label), index, same_job_script(launch));
+  if (works_on_shells()) text += not_here_script(excluded(common(), launch));
   if (share.with_key) text += write_file_script("private/key", launch.key + "\n");
   text += write_file_script("job.yaml", launch.job);
   text += write_script_files(launch);

@@ -53,6 +53,8 @@ class HostsSite : public Site, public RunsScripts, public HasFolders {
   /// scripts.h's `holds`.
   virtual std::string to_ask() const { return ""; }
   virtual std::string to_kill() const { return ""; }
+  /// Whether the workers are where its shells lead to, and not on hosts that are known from there.
+  virtual bool works_on_shells() const { return true; }
   /// All that the settings name.
   virtual std::vector<std::string> all_hosts() const = 0;
 

@@ -11,6 +11,7 @@
 #include "linac/base/base/amounts.h"
 #include "linac/base/base/error.h"
 #include "linac/base/base/fnv1a.h"
+#include "linac/base/base/log.h"
 #include "linac/base/base/secure_random.h"
 #include "linac/base/base/utf8.h"
 #include "linac/control/sites/abilities.h"
@@ -46,6 +47,7 @@ std::string digest_of(const Launch& launch, bool named_out, const std::map<std::
       fmt::format("{}{}\n{}:{}\n{}\n{}{}{}", launch.agents ? "agents" : "", launch.job, launch.workers_min,
                   launch.workers, launch.seconds_max, named_out ? launch.out : "", name.empty() ? "" : "\n", name);
   for (const auto& [key, value] : changes) text += fmt::format("\n{}={}", key, value);
+  for (const std::string& host : launch.exclude) text += "\n-" + host;
   return fmt::format("{:016x}", fnv1a_64(text));  // compared with what this user's program wrote, and no more
 }
 
@@ -107,11 +109,16 @@ Launch make_launch(const Site& site, const Wishes& wishes) {
 Launch make_launch(const Site& site, const job::Job& job, const Wishes& wishes) {
   Launch launch;
   launch.label = label_of(wishes.name, job.name);
+  if (!wishes.exclude.empty() && !site.facts().excludes)
+    throw user_error(
+        fmt::format("[launch] --exclude: {} chooses its hosts itself, and is told none; leave it out", site.name()));
+  launch.exclude = wishes.exclude;
+  const Facts facts = site.facts();
+  const int64_t room = facts.workers - static_cast<int64_t>(site.left_out(launch).size()) * facts.workers_a_host;
   if (!wishes.workers.empty())
     set_workers(launch, wishes.workers);
   else
-    launch.workers = static_cast<int>(
-        site.facts().workers > 0 ? std::min<int64_t>(site.facts().workers, job.train.pieces()) : job.workers);
+    launch.workers = static_cast<int>(facts.workers > 0 ? std::min<int64_t>(room, job.train.pieces()) : job.workers);
   if (launch.workers > job.train.pieces())
     throw user_error(fmt::format("[launch] {} workers for {}: a worker carries at least one", launch.workers,
                                  job::pieces_in_words(job.train)));
@@ -142,6 +149,11 @@ Launch make_agents(const Site& site, const AgentWishes& wishes) {
   launch.out = default_out(site, launch.label, false);
   launch.key = new_key();
   return launch;
+}
+
+void tell_left_out(const Site& site, const Launch& launch) {
+  for (const std::string& host : site.left_out(launch))
+    log::warn(fmt::format("[launch] {}: {} is excluded, and left out", site.name(), host));
 }
 
 Started start(const Site& site, Launch launch, bool named, const std::map<std::string, std::string>& changes) {
@@ -181,6 +193,7 @@ Started start(const Site& site, Launch launch, bool named, const std::map<std::s
   }
   kept.record.hosts = chosen_hosts(site, kept.launch);
   site.plan(kept.launch);  // what is wrong with it is known before anything is kept
+  tell_left_out(site, kept.launch);
   keep(kept);
   kept.record.id = site.submit(kept.launch);
   kept.submitted = true;

@@ -14,10 +14,11 @@ namespace linac::sites {
 struct Wishes {
   std::string job;  // path of the job file
   std::vector<std::string> overrides;
-  std::string name;     // of the launch; empty: a new one
-  std::string workers;  // "4" or "2:4"; empty: what the site has or the job says
-  std::string time;     // "4h"; empty: what the site says
-  std::string out;      // empty: where the site keeps runs
+  std::string name;                    // of the launch; empty: a new one
+  std::string workers;                 // "4" or "2:4"; empty: what the site has or the job says
+  std::string time;                    // "4h"; empty: what the site says
+  std::string out;                     // empty: where the site keeps runs
+  std::vector<std::string> exclude{};  // hosts that it keeps away from
 };
 
 struct AgentWishes {
@@ -50,6 +51,9 @@ std::string new_key();
 int64_t now_ms();
 /// Where a run is kept if nobody says, or a script works.
 std::string default_out(const Site& site, const std::string& label, bool script);
+
+/// Warns of each host of the site's that the launch does not go to, as it is excluded.
+void tell_left_out(const Site& site, const Launch& launch);
 
 struct Started {
   KeptLaunch kept;

@@ -41,6 +41,7 @@ json to_json(const KeptLaunch& kept) {
           {"key", kept.launch.key},
           {"part", kept.launch.part},
           {"joins", kept.launch.joins},
+          {"exclude", kept.launch.exclude},
           {"submitted", kept.submitted},
           {"digest", kept.digest},
           {"started_ms", kept.started_ms},
@@ -68,6 +69,7 @@ KeptLaunch kept_from_json(const json& from) {
   from.at("key").get_to(kept.launch.key);
   kept.launch.part = from.value("part", false);
   kept.launch.joins = from.value("joins", false);
+  kept.launch.exclude = from.value("exclude", std::vector<std::string>());
   from.at("digest").get_to(kept.digest);
   from.at("started_ms").get_to(kept.started_ms);
   from.at("ended").get_to(kept.ended);

@@ -4,6 +4,7 @@
 #include <cctype>
 
 #include "linac/base/base/error.h"
+#include "linac/control/sites/exclude.h"
 
 namespace linac::sites {
 namespace {
@@ -41,6 +42,8 @@ void check_common(const CommonSettings& settings, const std::string& place) {
   }
   for (const std::string& line : settings.setup)
     need(line.find('\n') == std::string::npos, place, "setup: one line of shell each; make it a list");
+  for (const std::string& host : settings.exclude)
+    need(is_host_word(host), place, "exclude: '" + host + "' is no name of a host; write [n04, n05]");
   plan::check_worth(settings.plan, place);
 }
 

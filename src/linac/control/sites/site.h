@@ -32,7 +32,7 @@ struct CommonSettings {
   std::string kind, folder, out;
   std::string program = "linac", python = "python3";
   std::map<std::string, std::string> environment;
-  std::vector<std::string> setup, users;
+  std::vector<std::string> setup, exclude, users;
   plan::Worth plan;  // what `linac plan` is told of it
 
   template <class V>
@@ -47,6 +47,9 @@ struct CommonSettings {
     v("environment", environment,
       "variables of the workers, e.g. {GLOO_SOCKET_IFNAME: ib0}; no secrets: others may read them there");
     v("setup", setup, "lines of shell before the workers start, e.g. [module load linac]");
+    v("exclude", exclude,
+      "hosts that launches keep away from, e.g. [n04], as they call themselves: they are broken, or compute wrongly "
+      "(docs/guide/audit.md)");
     v("users", users,
       "of a service that has this site (linac serve --sites): whose jobs it takes, beside admins'; ['*'] for "
       "everybody. "
@@ -68,6 +71,7 @@ struct Launch {
   bool part = false;    // of a training at several sites (parts.h)
   bool joins = false;   // the other parts go on, and its workers come to them
   bool agents = false;  // in place of the job: so many agents as workers, which take the work of a service
+  std::vector<std::string> exclude{};  // hosts that it keeps away from, beside those of the site (exclude.h)
 };
 
 /// Many launches of linac that a place takes as one (arrays.h).
@@ -124,6 +128,7 @@ struct Facts {
   std::vector<MemoryLimit> memory{};
   std::chrono::seconds pause{1};  // of whoever follows a launch, before the place is asked again
   bool carries_agents = false;    // launches of agents can be brought there
+  bool excludes = true;           // it can be told hosts to keep away from
   /// Nothing is left there of a launch that was cancelled: then its user's record alone knows how it ended.
   bool forgets = false;
 };
@@ -145,6 +150,8 @@ class Site {
 
   virtual const CommonSettings& common() const = 0;
   virtual Facts facts() const { return {}; }
+  /// Hosts of its settings that the launch does not go to, as they are excluded. User error if none is left.
+  virtual std::vector<std::string> left_out(const Launch&) const { return {}; }
 
   /// User error if the launch is none for this place.
   virtual std::vector<PlannedStep> plan(const Launch& launch) const = 0;

@@ -8,6 +8,7 @@
 //   launch/log.txt        what it prints        launch/exit  how it ended
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <string_view>
 
@@ -15,6 +16,7 @@
 #include "linac/base/base/error.h"
 #include "linac/base/base/shell_word.h"
 #include "linac/control/sites/abilities.h"
+#include "linac/control/sites/exclude.h"
 #include "linac/control/sites/image.h"
 #include "linac/control/sites/memory.h"
 #include "linac/control/sites/script/script_files.h"
@@ -89,8 +91,14 @@ class SlurmSite : public Site, public TakesArrays, public RunsScripts, public Ha
   std::string folder(const std::string& label) const { return launch_folder(settings_.folder, label); }
   Shell shell() const { return settings_.login.empty() ? Shell() : Shell(settings_.ssh, settings_.login); }
   // The name stands here too: a user's SBATCH_JOB_NAME would go before that of the script.
-  std::string sbatch(const std::string& label, const char* file = "launch.sbatch") const {
-    return fmt::format("sbatch --parsable --job-name={} {}", shell_word(label), shell_word(folder(label) + "/" + file));
+  // `exclude`: its option, as a word of shell.
+  std::string sbatch(const std::string& label, const char* file, const std::string& exclude) const {
+    return fmt::format("sbatch --parsable --job-name={} {}{}", shell_word(label), exclude.empty() ? "" : exclude + " ",
+                       shell_word(folder(label) + "/" + file));
+  }
+  std::string planned_sbatch(const std::string& label, const char* file, const Launch& launch) const {
+    const auto none = excluded(settings_, launch);
+    return sbatch(label, file, none.empty() ? "" : fmt::format("--exclude={}", fmt::join(none, ","))) + "\n";
   }
   // "linac: job ..." for all jobs of that name that Slurm knows, each member of an array.
   std::string ask_script(const std::string& name) const {
@@ -127,7 +135,7 @@ class SlurmSite : public Site, public TakesArrays, public RunsScripts, public Ha
 
   Standing standing_in(const ShellAnswer& answer, int index) const;
   std::string submit_script(const std::string& name, const std::string& same, const std::string& files,
-                            const char* file) const;
+                            const char* file, const std::vector<std::string>& none) const;
 
   SlurmSettings settings_;
 };
@@ -148,7 +156,7 @@ std::vector<PlannedStep> SlurmSite::plan(const Launch& launch) const {
   for (PlannedStep& step : planned_script_files(launch, here)) steps.push_back(std::move(step));
   if (needs_key(launch)) steps.push_back({here + "/private/key", "(64 hexadecimal digits that nobody sees)\n"});
   steps.push_back({here + "/launch.sbatch", batch_script(settings_, launch)});
-  steps.push_back({"then, by " + shell().command(), sbatch(launch.label) + "\n"});
+  steps.push_back({"then, by " + shell().command(), planned_sbatch(launch.label, "launch.sbatch", launch)});
   return steps;
 }
 
@@ -190,9 +198,10 @@ std::vector<Finding> SlurmSite::look_at_script(const Launch& launch) const {
   return all;
 }
 
+// `none`: hosts that it keeps away from.
 // `same`: fails where another one has the name; `files`: writes what `file` starts.
 std::string SlurmSite::submit_script(const std::string& name, const std::string& same, const std::string& files,
-                                     const char* file) const {
+                                     const char* file, const std::vector<std::string>& none) const {
   // The lock (9) goes to sbatch: should whoever asked die meanwhile, the next one waits until it has come to its end.
   return fmt::format(
              "{0}{2}{3}"
@@ -206,7 +215,8 @@ std::string SlurmSite::submit_script(const std::string& name, const std::string&
              "known=$(jobs) || exit 4\n"
              "if [ -z \"$known\" ]; then\n",
              make_folder_script(settings_.folder, name), shell_word(name), same, forget_variables()) +
-         files + "  umask \"$mask\"\n  " + sbatch(name, file) +
+         files + exclude_script(settings_, none) + "  umask \"$mask\"\n  " +
+         sbatch(name, file, none.empty() ? "" : "${exclude:+\"--exclude=$exclude\"}") +
          " >id || exit 4\n"
          "  known=$(jobs) || exit 4\n"
          "fi\n"
@@ -217,8 +227,8 @@ std::string SlurmSite::submit_script(const std::string& name, const std::string&
 }
 
 std::string SlurmSite::submit(const Launch& launch) const {
-  const std::string script =
-      submit_script(launch.label, same_job_script(launch), files_script(launch), "launch.sbatch");
+  const std::string script = submit_script(launch.label, same_job_script(launch), files_script(launch), "launch.sbatch",
+                                           excluded(settings_, launch));
   const std::string submitted = shell().need("cannot be submitted", script).last("submitted");
   if (submitted.empty()) throw environment_error(place() + ": sbatch has said no number; look at squeue there");
   return submitted.substr(0, submitted.find(' '));
@@ -234,7 +244,7 @@ std::vector<PlannedStep> SlurmSite::plan_array(const Array& array) const {
     steps.push_back({folder(member.label) + "/launch.sbatch", batch_script(settings_, member)});
   }
   steps.push_back({folder(array.name) + "/array.sbatch", array_script(settings_, array)});
-  steps.push_back({"then, by " + shell().command(), sbatch(array.name, "array.sbatch") + "\n"});
+  steps.push_back({"then, by " + shell().command(), planned_sbatch(array.name, "array.sbatch", array.members.front())});
   return steps;
 }
 
@@ -247,7 +257,8 @@ std::string SlurmSite::submit_array(const Array& array) const {
     files += "( " + make_folder_script(settings_.folder, member.label) + same_job_script(member) +
              files_script(member) + ") || exit 4\n";
   files += write_file_script("array.sbatch", array_script(settings_, array));
-  const std::string script = submit_script(array.name, same_job_script(whole), files, "array.sbatch");
+  const std::string script = submit_script(array.name, same_job_script(whole), files, "array.sbatch",
+                                           excluded(settings_, array.members.front()));
   const std::string submitted = shell().need("cannot be submitted", script).last("submitted");
   if (submitted.empty()) throw environment_error(place() + ": sbatch has said no number; look at squeue there");
   return submitted.substr(0, submitted.find(' '));

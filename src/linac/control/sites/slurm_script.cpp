@@ -7,6 +7,7 @@
 #include "linac/base/base/amounts.h"
 #include "linac/base/base/shell_word.h"
 #include "linac/base/base/version.h"
+#include "linac/control/sites/exclude.h"
 #include "linac/control/sites/script/script_files.h"
 #include "linac/control/sites/scripts.h"
 
@@ -129,6 +130,34 @@ std::string array_script(const SlurmSettings& settings, const Array& array) {
       "#!/bin/bash\n{}# Runs of the array {}, by linac {}.\nexec bash "
       "{}/{}-\"$SLURM_ARRAY_TASK_ID\"/launch/launch.sbatch\n",
       options(settings, array.members.front(), &array), array.name, kVersion, shell_word(settings.folder), array.name);
+}
+
+std::string exclude_script(const SlurmSettings& settings, const std::vector<std::string>& hosts) {
+  if (hosts.empty()) return "";
+  std::string theirs;
+  for (const std::string& option : settings.sbatch) {
+    const size_t end = option.find_first_of("= ");
+    // Of a beginning that stands for it alone.
+    if (end == std::string::npos || (option.substr(0, end) != "--exclude" && option.substr(0, end) != "--exclud"))
+      continue;
+    theirs += (theirs.empty() ? "" : ",") + option.substr(option.find_first_not_of("= ", end));
+  }
+  return is_excluded_function(hosts) +
+         fmt::format(
+             "exclude= left=0\n"
+             "nodes=$(unset SINFO_PARTITION; sinfo -h -N{} -o '%N %n') || exit 4\n"
+             "while read -r node host; do\n"
+             "  if is_excluded \"$node\" \"$host\"; then exclude=${{exclude:+$exclude,}}$node; else left=$((left + "
+             "1)); "
+             "fi\n"
+             "done <<NODES\n"
+             "$(printf '%s\\n' \"$nodes\" | sort -u)\n"
+             "NODES\n"
+             "if [ $left = 0 ]; then echo \"no node is left: $exclude are excluded; \"{} >&2; exit 4; fi\n"
+             "theirs={}\n"
+             "[ -z \"$exclude\" ] || [ -z \"$theirs\" ] || exclude=$exclude,$theirs\n",
+             settings.partition.empty() ? "" : " -p " + shell_word(settings.partition), shell_word(kHowToInclude),
+             shell_word(theirs));
 }
 
 std::string slurm_worker(const SlurmSettings& settings, const Launch& launch) {

@@ -41,6 +41,10 @@ struct SlurmSettings : CommonSettings {
 std::string batch_script(const SlurmSettings& settings, const Launch& launch);
 /// array.sbatch: starts launch.sbatch of each member, whose options are the same.
 std::string array_script(const SlurmSettings& settings, const Array& array);
+/// Lines that set `exclude` to the nodes that a job keeps away from, as sbatch's option wants them: Slurm refuses a
+/// name that it does not know, and its nodes may have others than their hosts. What the settings' own option says is
+/// among them. Ends with status 4, and words, where no node of the partition is left. Empty for no hosts.
+std::string exclude_script(const SlurmSettings& settings, const std::vector<std::string>& hosts);
 /// worker.sh
 std::string slurm_worker(const SlurmSettings& settings, const Launch& launch);
 

@@ -7,6 +7,7 @@
 
 #include "linac/base/base/error.h"
 #include "linac/base/base/shell_word.h"
+#include "linac/control/sites/exclude.h"
 #include "linac/control/sites/hosts_site.h"
 #include "linac/control/sites/port.h"
 #include "linac/control/sites/program_copy.h"
@@ -48,18 +49,25 @@ class SshSite : public HostsSite, public ChoosesHosts {
   Facts facts() const override { return {.workers = workers(), .workers_a_host = settings_.workers_per_host}; }
 
   std::vector<std::string> hosts(const Launch& launch) const override {
-    const auto count = std::min<size_t>(settings_.hosts.size(), static_cast<size_t>(launch.workers));
-    return {settings_.hosts.begin(), settings_.hosts.begin() + static_cast<std::ptrdiff_t>(count)};
+    std::vector<std::string> left = hosts_left(launch);
+    left.resize(std::min<size_t>(left.size(), static_cast<size_t>(launch.workers)));
+    return left;
+  }
+  std::vector<std::string> left_out(const Launch& launch) const override {
+    return excluded_of(settings_.hosts, excluded(settings_, launch), place());
   }
 
  protected:
   // The first hosts carry one more, if it does not come out even.
   std::vector<Share> shares(const Launch& launch) const override {
-    need(launch.workers <= workers(), place(),
-         fmt::format("hosts: {} workers for {} with {} each; fewer --workers, or a larger workers_per_host",
-                     launch.workers, settings_.hosts.size(), settings_.workers_per_host));
+    const size_t left = hosts_left(launch).size();
+    need(launch.workers <= static_cast<int64_t>(left) * settings_.workers_per_host, place(),
+         fmt::format("hosts: {} workers for {} with {} each{}; fewer --workers, or a larger workers_per_host",
+                     launch.workers, left, settings_.workers_per_host,
+                     left == settings_.hosts.size() ? "" : ", as others are excluded"));
     const std::vector<std::string> hosts = this->hosts(launch);
     const int count = static_cast<int>(hosts.size());
+    const std::string meet = address(hosts.front());
     std::vector<Share> all;
     int rank = 0;
     for (int host = 0; host < count; ++host) {
@@ -70,12 +78,11 @@ class SshSite : public HostsSite, public ChoosesHosts {
       for (int local = 0; local < here; ++local, ++rank) {
         share.starts += fmt::format(
             "run 0-{0} RANK={0} WORLD_SIZE={1} LOCAL_RANK={2} LOCAL_WORLD_SIZE={3} MASTER_ADDR={4} MASTER_PORT={5}",
-            rank, launch.workers, local, here, shell_word(address()), port);
+            rank, launch.workers, local, here, shell_word(meet), port);
         // The log of the first host has what all print.
         if (launch.script)
-          share.starts +=
-              fmt::format(" LINAC_SPAWN_MEET={} {}", shell_word(fmt::format("{}:{}", address(), port)),
-                          host == 0 ? "LINAC_SPAWN_ADDRESS=" + shell_word(address()) : "LINAC_SPAWN_FORWARD=1");
+          share.starts += fmt::format(" LINAC_SPAWN_MEET={} {}", shell_word(fmt::format("{}:{}", meet, port)),
+                                      host == 0 ? "LINAC_SPAWN_ADDRESS=" + shell_word(meet) : "LINAC_SPAWN_FORWARD=1");
         share.starts += "\n";
       }
       all.push_back(std::move(share));
@@ -99,9 +106,12 @@ class SshSite : public HostsSite, public ChoosesHosts {
 
  private:
   int workers() const { return static_cast<int>(settings_.hosts.size()) * settings_.workers_per_host; }
-  std::string address() const {
-    if (!settings_.address.empty()) return settings_.address;
-    const std::string& first = settings_.hosts.front();
+  std::vector<std::string> hosts_left(const Launch& launch) const {
+    return without_excluded(settings_.hosts, excluded(settings_, launch), place());
+  }
+  // The setting is that of the first host of all.
+  std::string address(const std::string& first) const {
+    if (!settings_.address.empty() && first == settings_.hosts.front()) return settings_.address;
     return first.substr(first.find('@') == std::string::npos ? 0 : first.find('@') + 1);
   }
 

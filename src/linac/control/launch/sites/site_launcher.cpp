@@ -13,6 +13,7 @@
 #include "linac/base/base/secure_random.h"
 #include "linac/base/job/job.h"
 #include "linac/control/sites/abilities.h"
+#include "linac/control/sites/exclude.h"
 #include "linac/control/sites/launching.h"
 
 namespace linac::launch {
@@ -32,6 +33,12 @@ std::string hosts_in(const sites::Standing& standing) {
   for (const auto& [what, value] : standing.details)
     if (what == "hosts") return value;
   return "";
+}
+
+/// Marks may have names that no place knows: they are left out.
+std::vector<std::string> hosts_in(std::vector<std::string> marked) {
+  std::erase_if(marked, [](const std::string& host) { return !sites::is_host_word(host); });
+  return marked;
 }
 
 /// A label is RUN-NUMBER: all attempts of a run have one folder.
@@ -161,6 +168,7 @@ void SiteLauncher::start(const AttemptKey& key, const Command& command) {
   const std::string name = fmt::format("linac-{}-{}", mark_, key.label);
   sites::Wishes wishes;
   wishes.name = name;
+  if (site_->facts().excludes) wishes.exclude = hosts_in(held.demand.avoid);
   sites::Launch launch = sites::make_launch(*site_, job::parse_job(command.job, "the job", {}), wishes);
   launch.seconds_max = held.demand.seconds_max;
   launch.out = sites::default_out(*site_, fmt::format("linac-{}-{}", mark_, run_in(key.label)), false);
@@ -171,6 +179,7 @@ void SiteLauncher::start(const AttemptKey& key, const Command& command) {
   attempt.kept.record = {name, site_->name(), site_->common().kind, site_->common().folder, launch.out, "", {}};
   attempt.kept.started_ms = now_ms();
   attempt.kept.record.hosts = sites::chosen_hosts(*site_, launch);
+  sites::tell_left_out(*site_, launch);
   site_->plan(launch);  // what is wrong with it is known before anything is kept
   files_.keep(attempt);
   held.attempt = std::move(attempt);

@@ -12,6 +12,7 @@
 
 #include "linac/base/base/atomic_file.h"
 #include "linac/base/base/error.h"
+#include "linac/base/base/host.h"
 #include "linac/base/base/temporary_folder.h"
 #include "linac/control/sites/sites_file.h"
 
@@ -59,9 +60,9 @@ class AtASite : public testing::Test {
     of.outputs = [this](const std::string&) { return folder_ / "run"; };
     launcher_ = std::make_unique<SiteLauncher>(std::move(sites.front()), of);
   }
-  void submit(const AttemptKey& key) {
+  void submit(const AttemptKey& key, const Demand& demand = {}) {
     fs::create_directories(folder_ / "run");
-    launcher_->prepare(key, {});
+    launcher_->prepare(key, demand);
     Command command;
     command.job = kJob;
     command.stop_grace_s = 60;
@@ -115,6 +116,27 @@ TEST_F(AtASite, ComesToItsEndWithItsLogAndItsFiles) {
   EXPECT_EQ(starts(), "started\n");
   launcher_->release(key_);
   EXPECT_TRUE(forgotten());
+}
+
+// A site of this host has no other one.
+TEST_F(AtASite, HostsThatComputeWronglyAreAvoided) {
+  Demand demand;
+  demand.avoid = {"elsewhere", "fe80::1"};  // the second is no name that a site could know
+  submit(key_, demand);
+  ASSERT_TRUE(comes(key_, AttemptState::kRunning));
+  EXPECT_EQ(SiteAttempts(folder_ / "service" / "here").find(key_.label)->kept.launch.exclude,
+            std::vector<std::string>{"elsewhere"});
+  demand.avoid = {host_name()};
+  const AttemptKey other{"0124-1", "/nowhere"};
+  submit(other, demand);
+  const auto end = std::chrono::steady_clock::now() + 30s;
+  while (launcher_->status(other).reason.find("which is excluded") == std::string::npos &&
+         std::chrono::steady_clock::now() < end)
+    std::this_thread::sleep_for(20ms);
+  EXPECT_NE(launcher_->status(other).reason.find("linac hosts list"), std::string::npos)
+      << launcher_->status(other).reason;
+  EXPECT_EQ(starts(), "started\n");
+  launcher_->cancel(other);
 }
 
 TEST_F(AtASite, ANewServiceGoesOnWithIt) {

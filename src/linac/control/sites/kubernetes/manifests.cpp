@@ -10,6 +10,7 @@
 #include "linac/base/base/error.h"
 #include "linac/base/base/fnv1a.h"
 #include "linac/base/job/exit_codes.h"
+#include "linac/control/sites/exclude.h"
 #include "linac/control/sites/kubernetes/pod_file.h"
 #include "linac/control/sites/kubernetes/spot.h"
 #include "linac/control/sites/script/script_files.h"
@@ -160,6 +161,11 @@ json pod(const KubernetesSettings& settings, const Launch& launch, const std::st
     if (spot->tainted) tolerations.push_back(toleration(fmt::format("{}={}:NoSchedule", spot->label, spot->value)));
   }
   if (!selector.empty()) spec["nodeSelector"] = selector;
+  if (const auto none = excluded(settings, launch); !none.empty()) {
+    const json away{{"key", "kubernetes.io/hostname"}, {"operator", "NotIn"}, {"values", none}};
+    const json terms = json::array({{{"matchExpressions", json::array({away})}}});
+    spec["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"] = terms;
+  }
   if (!tolerations.empty()) spec["tolerations"] = tolerations;
   if (settings.user > 0)
     spec["securityContext"] = {{"runAsNonRoot", true},

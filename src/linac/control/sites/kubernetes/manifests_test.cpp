@@ -51,6 +51,36 @@ json read_back(const YAML::Node& node) {
   return plain.is_discarded() ? json(text) : plain;
 }
 
+// Of terms of a pod's own file one is enough, so each has it.
+TEST(KubernetesManifests, PodsKeepAwayFromNodes) {
+  KubernetesSettings with = settings();
+  EXPECT_FALSE(kubernetes_objects(with, launch(), {}).job["spec"]["template"]["spec"].contains("affinity"));
+  with.exclude = {"n04"};
+  Launch away = launch();
+  away.exclude = {"n05", "n04"};
+  const json terms = json::parse(
+      R"([{"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "NotIn", "values": ["n04", "n05"]}]}])");
+  const auto terms_of = [&](const Launch& launch) {
+    return kubernetes_objects(with, launch, {})
+        .job.at(
+            "/spec/template/spec/affinity/nodeAffinity"_json_pointer)["requiredDuringSchedulingIgnoredDuringExecution"]
+                                                                     ["nodeSelectorTerms"];
+  };
+  EXPECT_EQ(terms_of(away), terms);
+  away.script.emplace();
+  away.script->text = "pass";
+  away.script->pod =
+      "kind: Pod\nspec: {containers: [{name: a}], affinity: {podAffinity: {a: b}, nodeAffinity: "
+      "{requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: zone}]}, "
+      "{matchFields: [{key: f}]}]}}}}\n";
+  const json both = terms_of(away);
+  ASSERT_EQ(both.size(), 2);
+  EXPECT_EQ(both[0]["matchExpressions"][0]["key"], "zone");
+  EXPECT_EQ(both[0]["matchExpressions"][1], terms[0]["matchExpressions"][0]);
+  EXPECT_EQ(both[1]["matchExpressions"], terms[0]["matchExpressions"]);
+  EXPECT_EQ(both[1]["matchFields"][0]["key"], "f");
+}
+
 TEST(KubernetesManifests, NamesAreThoseThatKubernetesTakes) {
   const std::regex kDns("[a-z]([-a-z0-9]*[a-z0-9])?");
   std::set<std::string> names;

@@ -52,6 +52,20 @@ json together(const json& theirs, const json& ours) {
   return all;
 }
 
+// Hosts that are excluded are so beside whatever the file asks for: of its terms one is enough, so each gets ours.
+json both_affinities(json theirs, const json& ours) {
+  constexpr const char* kRequired = "requiredDuringSchedulingIgnoredDuringExecution";
+  const json& mine = ours["nodeAffinity"][kRequired]["nodeSelectorTerms"];
+  json& terms = theirs["nodeAffinity"][kRequired]["nodeSelectorTerms"];
+  if (!terms.is_array() || terms.empty()) {
+    terms = mine;
+    return theirs;
+  }
+  for (json& term : terms)
+    for (const json& one : mine[0]["matchExpressions"]) term["matchExpressions"].push_back(one);
+  return theirs;
+}
+
 json worker_like(json theirs, const json& ours) {
   const json command = member(theirs, "command");
   const bool runs_the_script = command.is_array() && !command.empty() && command.back() == "/script/training-script.py";
@@ -81,6 +95,8 @@ json like_pod(const std::string& yaml, json ours) {
       spec[key] = together(value, spec[key]);
     else if (key == "tolerations" && spec.contains(key) && value.is_array())
       for (const json& one : value) spec[key].push_back(one);
+    else if (key == "affinity" && spec.contains(key) && value.is_object())
+      spec[key] = both_affinities(value, spec[key]);
     else if (key == "nodeSelector" && spec.contains(key) && value.is_object())
       spec[key].insert(value.begin(), value.end());  // ours stay
     else if (!spec.contains(key) && !value.is_null())

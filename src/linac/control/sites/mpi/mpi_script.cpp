@@ -7,6 +7,7 @@
 
 #include "linac/base/base/shell_word.h"
 #include "linac/base/base/version.h"
+#include "linac/control/sites/exclude.h"
 #include "linac/control/sites/port.h"
 #include "linac/control/sites/scripts.h"
 
@@ -169,11 +170,23 @@ std::string mpi_loop(const MpiSettings& settings, const Launch& launch) {
   // Nothing of the group but this shell, or the first signal would end mpirun, and that its workers.
   std::string text =
       "rm -f stop kill begun-* first-* mpirun\ntrap ': > stop' TERM INT USR1\n[ ! -e cancelled ] || : > stop\n";
-  text += "timer=\n";
+  text += "timer=\nrefused=\n";
   if (launch.seconds_max > 0)
     text += fmt::format(
         "(exec 9>&-; sleep {} & rest=$!; trap 'kill $rest; exit' TERM; wait $rest && kill -TERM $$) &\ntimer=$!\n",
         launch.seconds_max);
+  // A hostfile's and an allocation's are known to mpirun alone.
+  if (const auto none = excluded(settings, launch); !none.empty() && settings.hosts.empty())
+    text += is_excluded_function(none) +
+            fmt::format(
+                "refused=$({0} hostname </dev/null 2>/dev/null 9>&- | sort -u |\n"
+                "  while read -r host; do if is_excluded \"$host\"; then printf ' %s' \"$host\"; fi; done)\n"
+                "if [ -n \"$refused\" ]; then\n"
+                "  echo \"linac launch: mpirun would start workers on$refused, excluded; leave them out of hostfile or "
+                "allocation, or \"{1}\n"
+                "  printf '0\\n' > attempt && printf '4\\n' > ends/0-mpirun\n"
+                "fi\n",
+                joined(mpirun_words(settings, launch.workers)), shell_word(kHowToInclude));
   text += fmt::format(
       "# Of workers that began, some have not told their end: hosts are lost, or the workers stop by themselves.\n"
       "missing() {{\n"
@@ -183,7 +196,7 @@ std::string mpi_loop(const MpiSettings& settings, const Launch& launch) {
       "  return 1\n"
       "}}\n"
       "attempt=0\n"
-      "while :; do\n"
+      "while [ -z \"$refused\" ]; do\n"
       "  printf '%s\\n' $attempt > attempt.part && mv attempt.part attempt || break\n"
       "  setsid {0} sh {1} $attempt </dev/null &\n"
       "  mpirun=$!\n"

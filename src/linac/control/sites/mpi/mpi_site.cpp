@@ -12,6 +12,7 @@
 #include <algorithm>
 
 #include "linac/base/base/shell_word.h"
+#include "linac/control/sites/exclude.h"
 #include "linac/control/sites/hosts_site.h"
 #include "linac/control/sites/mpi/mpi_script.h"
 #include "linac/control/sites/scripts.h"
@@ -31,14 +32,21 @@ class MpiSite : public HostsSite, public ChoosesHosts {
   bool is_apart() const override { return !settings_.login.empty(); }
   std::vector<std::string> hosts(const Launch&) const override { return all_hosts(); }
   std::vector<Finding> check(const job::Job* job) const override;
+  std::vector<std::string> left_out(const Launch& launch) const override {
+    return excluded_of(settings_.hosts, excluded(settings_, launch), place());
+  }
 
  protected:
   std::vector<Share> shares(const Launch& launch) const override {
-    need(settings_.hosts.empty() || launch.workers <= workers(), place(),
-         fmt::format("hosts: {} workers for {} with {} slots each; fewer --workers, or more slots", launch.workers,
-                     settings_.hosts.size(), settings_.slots));
+    MpiSettings settings = settings_;
+    settings.hosts = without_excluded(settings_.hosts, excluded(settings_, launch), place());
+    need(settings.hosts.empty() || launch.workers <= static_cast<int64_t>(settings.hosts.size()) * settings.slots,
+         place(),
+         fmt::format("hosts: {} workers for {} with {} slots each{}; fewer --workers, or more slots", launch.workers,
+                     settings.hosts.size(), settings.slots,
+                     settings.hosts.size() == settings_.hosts.size() ? "" : ", as others are excluded"));
     return {{.host = settings_.login,
-             .starts = mpi_loop(settings_, launch),
+             .starts = mpi_loop(settings, launch),
              .with_key = needs_key(launch),
              .in_allocation = settings_.hosts.empty() && settings_.hostfile.empty()}};
   }
@@ -48,6 +56,7 @@ class MpiSite : public HostsSite, public ChoosesHosts {
   std::vector<std::string> all_hosts() const override {
     return settings_.login.empty() ? std::vector<std::string>{} : std::vector{settings_.login};
   }
+  bool works_on_shells() const override { return false; }
   std::string worker(const Launch& launch, const Share&) const override { return mpi_worker(settings_, launch); }
   // The workers look for it, whatever has become of the script that started them.
   std::string to_ask() const override { return ": > stop\n"; }

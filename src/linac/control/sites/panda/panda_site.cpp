@@ -59,7 +59,11 @@ class PandaSite : public Site, public KeepsRuns {
 };
 
 Facts PandaSite::facts() const {
-  Facts facts{.workers = 1, .workers_a_host = kAllWorkers, .pause = std::chrono::seconds(20), .carries_agents = true};
+  Facts facts{.workers = 1,
+              .workers_a_host = kAllWorkers,
+              .pause = std::chrono::seconds(20),
+              .carries_agents = true,
+              .excludes = false};
   if (!settings_.memory.empty())
     facts.memory = {{gib_of_slurm(settings_.memory), kAllWorkers, "memory: " + settings_.memory}};
   return facts;
