@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <functional>
+#include <mutex>
 #include <numeric>
 #include <optional>
+#include <tuple>
 
 #include "linac/base/base/error.h"
 #include "linac/base/base/plural.h"
@@ -44,7 +46,8 @@ class RootTables {
     const root::ColumnInfo& info() const { return table->columns()[place]; }
   };
 
-  explicit RootTables(const SourcePtr& source) : tables_(root::tables_of(open_root_file(source))) {}
+  explicit RootTables(const SourcePtr& source)
+      : url_(source->url()), tables_(root::tables_of(open_root_file(source))) {}
 
   const std::vector<std::unique_ptr<root::Table>>& all() const { return tables_; }
   int64_t most_events() const {
@@ -54,6 +57,19 @@ class RootTables {
   /// With the table's name, where there are several.
   std::string full_name(const Column& column) const {
     return tables_.size() == 1 ? column.info().name : column.table->name() + "/" + column.info().name;
+  }
+  /// As a job names it: where one tree of the file has friends, by them; else full_name(). Data error for a damaged
+  /// record.
+  std::string name_in_jobs(const Column& column) const {
+    const Friends& its = friends();
+    if (its.tree == column.table) return column.info().name;
+    for (const root::Friend& one : its.all) {
+      const std::string name = one.name + "." + column.info().name;
+      if (one.tree != column.table->name() || !why_not(*its.tree, one).empty()) continue;
+      // Another column may have that name.
+      if (const auto found = by_friends(name, "", ""); found && found->table == column.table) return name;
+    }
+    return full_name(column);
   }
   std::vector<Column> columns() const {
     std::vector<Column> columns;
@@ -79,49 +95,80 @@ class RootTables {
     return Column{&table, static_cast<size_t>(found - table.columns().begin())};
   }
 
-  /// As ROOT names them, where one tree of the file has friends: its own columns, and "friend.column".
-  std::optional<Column> by_friends(const std::string& name, const std::string& file, const char* where) const {
-    const root::Table* tree = nullptr;
-    std::vector<root::Friend> friends;
+  struct Friends {
+    const root::Table* tree = nullptr;  // that has them; none: nobody, or several trees
+    std::vector<root::Friend> all;      // those of longer names before those of which they begin with the name
+  };
+
+  /// Read once.
+  const Friends& friends() const {
+    const std::scoped_lock lock(mutex_);
+    if (friends_) return *friends_;
+    Friends found;
+    bool several = false;
     for (const auto& table : tables_) {
       std::vector<root::Friend> its = table->friends();
       if (its.empty()) continue;
-      if (tree != nullptr) return std::nullopt;
-      tree = table.get();
-      friends = std::move(its);
+      several = found.tree != nullptr;
+      if (several) break;
+      found = {table.get(), std::move(its)};
     }
-    if (tree == nullptr) return std::nullopt;
-    if (const auto own = column_of(*tree, name)) return own;
-    for (const root::Friend& one : friends)
-      if (name.starts_with(one.name + ".")) return of_friend(*tree, one, name, file, where);
+    if (several) found = {};
+    std::ranges::stable_sort(found.all, std::ranges::greater(), [](const auto& one) { return one.name.size(); });
+    return friends_.emplace(std::move(found));
+  }
+
+  const root::Table* table_named(const std::string& name) const {
+    const auto found = std::ranges::find(tables_, name, [](const auto& table) { return table->name(); });
+    return found == tables_.end() ? nullptr : found->get();
+  }
+
+  /// Why its events are not those of the tree, one after the other; empty: they are.
+  std::string why_not(const root::Table& tree, const root::Friend& one) const {
+    const std::string& url = url_;
+    if (!one.file.empty() && one.file != url.substr(url.rfind('/') + 1))
+      return fmt::format("which lies in another file, {}", one.file);
+    const root::Table* const table = table_named(one.tree);
+    if (table == nullptr) return fmt::format("the tree '{}', which is not in this file", one.tree);
+    if (const std::string index = table->index(); !index.empty())
+      return fmt::format("whose events are found by an index ({}) and not by their place", index);
+    if (table->events() != tree.events())
+      return fmt::format("which holds {} where the tree holds {}", plural(table->events(), "event"),
+                         plural(tree.events(), "event"));
+    return "";
+  }
+
+  /// As ROOT names them, where one tree of the file has friends: its own columns, and "friend.column". Of friends whose
+  /// names begin alike, as `a` and `a.b`, the one that has the column. Data error for a friend's that cannot be read.
+  std::optional<Column> by_friends(const std::string& name, const std::string& file, const char* where) const {
+    const Friends& its = friends();
+    if (its.tree == nullptr) return std::nullopt;
+    if (const auto own = column_of(*its.tree, name)) return own;
+    std::string why, which;
+    std::vector<std::string> there;
+    for (const root::Friend& one : its.all) {
+      if (!name.starts_with(one.name + ".")) continue;
+      const std::string reason = why_not(*its.tree, one);
+      if (!reason.empty()) {
+        if (which.empty()) std::tie(which, why) = std::tie(one.name, reason);
+        continue;
+      }
+      const root::Table& table = *table_named(one.tree);
+      if (const auto column = column_of(table, name.substr(one.name.size() + 1))) return column;
+      for (const root::ColumnInfo& info : table.columns()) there.push_back(one.name + "." + info.name);
+    }
+    if (!which.empty())
+      throw data_error(fmt::format(
+          "[{}] {}: '{}' is of the friend '{}' of the tree '{}', {}; write both into one tree (RDataFrame's Snapshot)",
+          where, file, name, which, its.tree->name(), why));
+    if (!there.empty()) refuse_missing(file, name, there, where);
     return std::nullopt;
   }
 
-  /// Data error where its events are not those of the tree, one after the other.
-  Column of_friend(const root::Table& tree, const root::Friend& one, const std::string& name, const std::string& file,
-                   const char* where) const {
-    const auto fail = [&](const std::string& why) {
-      return data_error(fmt::format(
-          "[{}] {}: '{}' is of the friend '{}' of the tree '{}', {}; write both into one tree (RDataFrame's Snapshot)",
-          where, file, name, one.name, tree.name(), why));
-    };
-    if (!one.file.empty() && one.file != file.substr(file.rfind('/') + 1))
-      throw fail(fmt::format("which lies in another file, {}", one.file));
-    const auto found = std::ranges::find(tables_, one.tree, [](const auto& table) { return table->name(); });
-    if (found == tables_.end()) throw fail(fmt::format("the tree '{}', which is not in this file", one.tree));
-    const root::Table& table = **found;
-    if (const std::string index = table.index(); !index.empty())
-      throw fail(fmt::format("whose events are found by an index ({}) and not by their place", index));
-    if (table.events() != tree.events())
-      throw fail(fmt::format("which holds {} where the tree holds {}", plural(table.events(), "event"),
-                             plural(tree.events(), "event")));
-    if (const auto column = column_of(table, name.substr(one.name.size() + 1))) return *column;
-    std::vector<std::string> there;
-    for (const root::ColumnInfo& info : table.columns()) there.push_back(one.name + "." + info.name);
-    refuse_missing(file, name, there, where);
-  }
-
+  const std::string url_;
   std::vector<std::unique_ptr<root::Table>> tables_;
+  mutable std::mutex mutex_;
+  mutable std::optional<Friends> friends_;
 };
 
 enum class Values { kAsStored, kForTraining };  // those for training are float32
@@ -222,7 +269,7 @@ TableContents root_contents(const SourcePtr& source) {
   for (const RootTables::Column& column : tables->columns()) {
     const int64_t events = column.table->events();
     const std::string of = events == contents.events ? "" : fmt::format(" ({})", plural(events, "event"));
-    contents.names.push_back(tables->full_name(column));
+    contents.names.push_back(tables->name_in_jobs(column));
     contents.columns.push_back(contents.names.back() + " " + column.info().words() + of);
     if (column.info().is_text) contents.of_texts.push_back(contents.names.back());
   }

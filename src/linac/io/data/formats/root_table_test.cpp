@@ -119,6 +119,44 @@ TEST(RootTable, FriendsByTheirNames) {
       << "by its own tree's name it is a column like any other";
 }
 
+// `from` once in `bytes`, as `to`, which is as long.
+std::string altered(std::string bytes, const std::string& from, const std::string& to) {
+  const size_t at = bytes.find(from);
+  EXPECT_TRUE(at != std::string::npos && from.size() == to.size()) << from;
+  return bytes.replace(at, to.size(), to);
+}
+
+TEST(RootTable, FriendsAreListedAsAJobNamesThem) {
+  const std::string bytes = kept("friends");
+  const std::vector<std::string> names = root_contents(source(bytes)).names;
+  for (const char* const name : {"x", "run", "scores.x", "scores.s", "lost/s", "short/s"})
+    EXPECT_EQ(std::ranges::count(names, name), 1) << name;
+  for (const std::string& name : names) EXPECT_EQ(error_of(bytes, {{.name = name, .shape = {}}}), "none") << name;
+  EXPECT_EQ(read(bytes, {{.name = "scores/s", .shape = {}}})[0].values[1], 0.5F) << "and as before";
+}
+
+// Of friends and columns whose names begin alike.
+TEST(RootTable, FriendsWithPointsInTheirNames) {
+  const std::string bytes = kept("friends");
+  using namespace std::string_literals;
+  const auto friend_name = [](const std::string& name) {
+    return std::string(1, static_cast<char>(name.size())) + name + "\x00\x06scores"s;  // without a file
+  };
+  for (const std::string name : {"event", "x.abc"}) {
+    const std::string other = altered(bytes, friend_name("again"), friend_name(name));
+    EXPECT_EQ(read(other, {{.name = name + ".s", .shape = {}}})[0].values[1], 0.5F) << name;
+    EXPECT_EQ(read(other, {{.name = "event", .shape = {}}})[0].values[1], 3) << name;
+  }
+  // The last friend as `lost.abcdefghijk`, behind `lost`, which has an index.
+  const std::string object = "\x00\x01\x00\x01"s + std::string(8, '\0'),
+                    away = "\x20"s + object + "\x04" + "away" + "\x0e" + "elsewhere.root" + "\x04" + "away",
+                    lost = "\x1e"s + object + "\x10" + "lost.abcdefghijk" + "\x00\x06"s + "scores";
+  const std::string other = altered(bytes, away, lost);
+  EXPECT_EQ(read(other, {{.name = "lost.abcdefghijk.s", .shape = {}}})[0].values[1], 0.5F);
+  EXPECT_NE(error_of(other, {{.name = "lost.s", .shape = {}}}).find("friend 'lost' of the tree 'events'"),
+            std::string::npos);
+}
+
 TEST(RootTable, AlteredBytesOfFriendsAreReadOrRefused) {
   const std::string bytes = kept("friends");
   const size_t begin = bytes.find("TFriendElement");  // the first of five, and behind them the end of the record
