@@ -12,6 +12,7 @@ import tempfile
 from lib import runs
 from lib.checks import check
 from lib.elastic import CLASSIFIER, GAN, same_losses
+from lib.ports import free_port
 
 JOB = {**CLASSIFIER, "train.epochs": 1, "train.steps_per_epoch": 8, "data.test": "[]", "data.validation_split": 0, "checkpoint.best_by": "loss"}
 CHAIN = {"job": "examples/cell-chain.yaml", "model.hidden": 8, "model.layer_hidden": 8, "model.classes": 12, "train.replicas": 4, "train.batch": 1,
@@ -78,6 +79,22 @@ def late(root: pathlib.Path, calm: pathlib.Path) -> None:
     same(calm, out, "late")
 
 
+def several(root: pathlib.Path, calm: pathlib.Path) -> None:
+    """Two liars of five, each with a fault of its own, as workers on their own hosts have."""
+    out, port = root / "several", free_port()
+    faults = {1: ("gradient", 2), 3: ("weights", 5)}
+    workers = []
+    for rank in range(5):
+        where, step = faults.get(rank, ("none", 0))
+        settings = JOB | {"train.audit.rate": 1, "train.audit.fault.in": where, "train.audit.fault.worker": rank, "train.audit.fault.step": step}
+        workers.append(runs.start(out, settings, "--workers", "5", **runs.placed(rank, 5, port)))
+    statuses = [worker.wait(timeout=120) for worker in workers]
+    check(statuses == [WRONG if rank in faults else 0 for rank in range(5)], f"several: both liars end with a status of their own: {statuses}")
+    named = [(line["global_step"], [one["pid"] for one in line["wrong"]], line["suspects"]) for line in audits(out)]
+    check(named == [(step, [members(out)[0][rank]], []) for rank, (_, step) in faults.items()], f"several: each is named in its step, and nobody else: {named}")
+    same(calm, out, "several")
+
+
 def two(root: pathlib.Path) -> None:
     settings = JOB | {"train.audit.rate": 1, "train.audit.fault.in": "gradient", "train.audit.fault.worker": 1, "train.audit.fault.step": 3}
     out = root / "two"
@@ -116,6 +133,7 @@ def main() -> None:
         liar(root, calm, JOB, "batch", 1)
         liar(root, calm, JOB, "weights", 0)
         late(root, calm)
+        several(root, calm)
         two(root)
         unnoticed(root, calm)
         another(root, "chain", CHAIN, "activation")
