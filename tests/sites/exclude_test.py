@@ -5,6 +5,7 @@ nodes of its own, and hosts that ssh leads to; what is not installed is left out
 import contextlib
 import os
 import pathlib
+import shutil
 import socket
 import tempfile
 import unittest.mock
@@ -88,6 +89,25 @@ def by_ssh() -> None:
               "a host whose name for ssh is another one is known by what it calls itself")
 
 
+def by_mpirun() -> None:
+    if shutil.which("mpirun") is None:
+        return skipped("mpirun", "none is installed", "tests/servers/get.sh openmpi")
+    with tempfile.TemporaryDirectory(prefix="linac-exclude-", ignore_cleanup_errors=True) as folder:
+        root = pathlib.Path(folder)
+        user = ["--allow-run-as-root"] if os.geteuid() == 0 else []
+        (root / "hosts").write_text("localhost slots=2\n")
+        site = {"kind": "mpi", "folder": f"{root}/site", "program": runs.LINAC, "hostfile": f"{root}/hosts", "arguments": ["--oversubscribe", *user]}
+        client = Client(root, {"file": site})
+        name = name_in(client.launch("file", SETTINGS, "--workers", "2", "--exclude", "elsewhere"))
+        check(client.wait_for(name, "SUCCEEDED", "FAILED", "LOST")["state"] == "SUCCEEDED", "mpirun's own hosts are none that is excluded")
+        name = name_in(client.launch("file", SETTINGS, "--workers", "2", "--exclude", f"elsewhere,{socket.gethostname()}"))
+        end = client.wait_for(name, "SUCCEEDED", "FAILED", "LOST")
+        log = client.linac("logs", name)
+        check(end["state"] == "FAILED" and f"mpirun would start workers on {socket.gethostname()}, excluded" in log, f"a host file that has one is refused: {end} {log}")
+        check(not (root / "site" / name.split(":")[1] / "metrics.jsonl").exists(), "and no worker begins")
+
+
 if __name__ == "__main__":
     by_ssh()
+    by_mpirun()
     on_slurm()
