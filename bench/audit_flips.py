@@ -4,8 +4,7 @@
 Workers of one run train the topology classifier, with short lists. `--liars` of them lie, each from a step of its own on, and which they are, when
 and with which bit follows from the run's number. Flips: each step is audited, and from its step on a liar turns over a bit in each gradient that
 it computes, or (every second liar) once in its memory of the weights. Such a bit may change no result for some steps, or at all: then the
-comparison of all states at the end of an epoch or of the run finds it, which ends the run, or it is undone as all go back to the last right state
-when another liar is found. Told is who was named, and when, and whether a run that
+comparison of all states at the end of an epoch or of the run finds it, which ends the run, if it is a difference still by then. Told is who was named, and when, and whether a run that
 comes to its end has the bits of one worker that is honest. Late: flips in the memory of the weights alone, with a share `--rate` of the steps
 audited: how many steps pass until the liar is named. A liar whose step a run did not come to has not lied, and is counted nowhere. Two runs at a
 time; after `--limit-s` of each part no further one begins. Writes bench/results/DATE-audit-flips.md."""
@@ -126,7 +125,7 @@ def figures(all_runs: list[dict], where: str | None = None) -> dict:
     flips = [flip for one in all_runs for flip in one["flips"] if where in (None, flip["in"])]
     until = sorted(flip["steps_until"] for flip in flips if flip["found"] and not flip["by_comparison"])
     return {"flips": len(flips), "found": sum(flip["found"] for flip in flips), "in_the_same_step": sum(steps == 0 for steps in until), "later": sum(steps > 0 for steps in until),
-            "by_comparison": sum(flip["by_comparison"] for flip in flips), "undone": sum(not flip["found"] for flip in flips), "steps_median": statistics.median(until), "steps_most": max(until)}
+            "by_comparison": sum(flip["by_comparison"] for flip in flips), "unnamed": sum(not flip["found"] for flip in flips), "steps_median": statistics.median(until), "steps_most": max(until)}
 
 
 def page(result: dict) -> str:
@@ -134,22 +133,21 @@ def page(result: dict) -> str:
     lines = turns.heading("Audits: many flips", result)
     lines += ["## Each step is audited",
               f"{flips['workers']} workers a run, {flips['liars_a_run']} of which lie, each from a step of its own on; {flips['runs']} runs, two at a time, {flips['wall_s']:.0f} s.", "",
-              "| a bit turns over | flips | found, and the right worker named | by an audit of the same step | of a later one | by the comparison of all states | changed nothing, and was undone |",
+              "| a bit turns over | flips | found, and the right worker named | by an audit of the same step | of a later one | by the comparison of all states | by nothing |",
               "|---|---|---|---|---|---|---|"]
     for where, text in (("gradient", "in each gradient that the liar computes"), ("weights", "once, in the liar's memory of the weights")):
         of = flips[where]
-        lines.append(f"| {text} | {of['flips']} | {of['found']} | {of['in_the_same_step']} | {of['later']} | {of['by_comparison']} | {of['undone']} |")
-    lines += ["", f"Named falsely: {flips['named_falsely']}; suspects: {flips['suspects']}. A bit of the memory that changes no replica's result is found by the comparison of all states, "
-              f"which ends the run: so it was in {flips['compared']} of {flips['runs']} runs. Of the others {flips['honest_bits']} ended with the bits of one honest worker, "
-              f"with {flips['liars_a_run']} liars in them. Undone is what had changed no result when all went back to the last right state, as another liar was found.",
+        lines.append(f"| {text} | {of['flips']} | {of['found']} | {of['in_the_same_step']} | {of['later']} | {of['by_comparison']} | {of['unnamed']} |")
+    lines += ["", f"Named falsely: {flips['named_falsely']}; suspects: {flips['suspects']}. Runs that a comparison of all states ended: {flips['compared']} of {flips['runs']}; of "
+              f"the others {flips['honest_bits']} ended with the bits of one honest worker, {flips['runs'] - flips['compared'] - flips['honest_bits']} with other ones.",
               "", f"## A share of {late['rate']} of the steps is audited",
               f"{late['workers']} workers a run, {late['liars_a_run']} of which lie, {APART} steps apart; {late['runs']} runs. A bit turns over once, in the liar's memory of the "
-              "weights.", "", "| flips | found, and the right worker named | by an audit | steps until then: median | most | within 10 | within 20 | within 30 | by the comparison of all states | changed nothing, and was undone |",
+              "weights.", "", "| flips | found, and the right worker named | by an audit | steps until then: median | most | within 10 | within 20 | within 30 | by the comparison of all states | by nothing |",
               "|---|---|---|---|---|---|---|---|---|---|"]
     of, within = late["all"], " | ".join(str(late["within"][str(steps)]) for steps in (10, 20, 30))
-    lines += [f"| {of['flips']} | {of['found']} | {of['in_the_same_step'] + of['later']} | {of['steps_median']:g} | {of['steps_most']} | {within} | {of['by_comparison']} | {of['undone']} |", "",
-              f"Named falsely: {late['named_falsely']}; suspects: {late['suspects']}. {late['compared']} of {late['runs']} runs ended by a comparison of all states; of the others "
-              f"{late['honest_bits']} with the bits of one honest worker."]
+    lines += [f"| {of['flips']} | {of['found']} | {of['in_the_same_step'] + of['later']} | {of['steps_median']:g} | {of['steps_most']} | {within} | {of['by_comparison']} | {of['unnamed']} |",
+              "", f"Named falsely: {late['named_falsely']}; suspects: {late['suspects']}. Runs that a comparison of all states ended: {late['compared']} of {late['runs']}; of the others "
+              f"{late['honest_bits']} ended with the bits of one honest worker, {late['runs'] - late['compared'] - late['honest_bits']} with other ones."]
     return "\n".join(lines) + "\n"
 
 

@@ -139,6 +139,19 @@ json toleration(const std::string& text) {
   return one;
 }
 
+// As the label of a node may have them, with the short ones of full names. What can be none would be refused.
+std::vector<std::string> node_names(const std::vector<std::string>& hosts) {
+  constexpr size_t kLabelMax = 63;
+  const auto ends_well = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; };
+  std::vector<std::string> names;
+  for (const std::string& host : hosts)
+    for (const std::string& name : {host, host.substr(0, host.find('.'))})
+      if (!name.empty() && name.size() <= kLabelMax && ends_well(name.front()) && ends_well(name.back()) &&
+          std::ranges::find(names, name) == names.end())
+        names.push_back(name);
+  return names;
+}
+
 json pod(const KubernetesSettings& settings, const Launch& launch, const std::string& name) {
   json spec{{"restartPolicy", "Never"},
             {"subdomain", name},
@@ -161,7 +174,7 @@ json pod(const KubernetesSettings& settings, const Launch& launch, const std::st
     if (spot->tainted) tolerations.push_back(toleration(fmt::format("{}={}:NoSchedule", spot->label, spot->value)));
   }
   if (!selector.empty()) spec["nodeSelector"] = selector;
-  if (const auto none = excluded(settings, launch); !none.empty()) {
+  if (const auto none = node_names(excluded(settings, launch)); !none.empty()) {
     const json away{{"key", "kubernetes.io/hostname"}, {"operator", "NotIn"}, {"values", none}};
     const json terms = json::array({{{"matchExpressions", json::array({away})}}});
     spec["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"] = terms;

@@ -57,9 +57,9 @@ TEST(KubernetesManifests, PodsKeepAwayFromNodes) {
   EXPECT_FALSE(kubernetes_objects(with, launch(), {}).job["spec"]["template"]["spec"].contains("affinity"));
   with.exclude = {"n04"};
   Launch away = launch();
-  away.exclude = {"n05", "n04"};
+  away.exclude = {"n05.example.org", "n04", "_x", std::string(70, 'a')};
   const json terms = json::parse(
-      R"([{"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "NotIn", "values": ["n04", "n05"]}]}])");
+      R"([{"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "NotIn", "values": ["n04", "n05.example.org", "n05"]}]}])");
   const auto terms_of = [&](const Launch& launch) {
     return kubernetes_objects(with, launch, {})
         .job.at(
