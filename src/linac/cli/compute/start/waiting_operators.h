@@ -35,7 +35,9 @@ class WaitingOperators {
  public:
   using Define = void (*)(WaitingDefinition&&);
   using Implement = void (*)(WaitingKernel&&);
-  WaitingOperators(Define define, Implement implement) : define_(define), implement_(implement) {}
+  WaitingOperators(Define define, Implement implement) : define_(define), implement_(implement) {
+    operator_of_.reserve(1 << 13);
+  }
 
   /// Of the operator "add.Tensor", as it begins in a schema.
   static std::string_view name_in(std::string_view schema);
