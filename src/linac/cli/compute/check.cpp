@@ -15,6 +15,7 @@
 #include "linac/model/models/torch_threads.h"
 #include "linac/train/comm/group.h"
 #include "linac/train/train/input/input.h"
+#include "linac/train/train/local/replayed.h"
 #include "linac/train/train/local/round.h"
 #include "linac/train/train/loops/loop.h"
 #include "linac/train/train/record/measures.h"
@@ -123,6 +124,7 @@ void run_check(const CheckOptions& options) {
   const auto group = comm::make_lone_group();
   train::PhaseClock clock;
   const auto loop = train::make_loop(lone, *group, 1, clock, whole.file.get());
+  if (job.train.sync.is_apart()) train::anew_rounds_of(job.train.sync.replay, job.train.sync.groups);
   whole.file.reset();
   if (!options.json) {
     fmt::print("job    {} ({})\n\n", job.name, options.job);
