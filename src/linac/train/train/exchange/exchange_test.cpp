@@ -82,7 +82,9 @@ TEST(Exchange, IsFoundByTheNameOfItsRule) {
     FAIL() << "no error";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::kUser);
-    EXPECT_STREQ(error.what(), "[train] 'gossip' is no rule by which replicas come together (known: exact, local, easgd)");
+    EXPECT_STREQ(error.what(),
+                 "[train] 'gossip' is no rule by which replicas come together (known: exact, local, easgd, "
+                 "downpour, eamsgd, gem, hybrid)");
   }
 }
 

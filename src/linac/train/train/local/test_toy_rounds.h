@@ -48,7 +48,7 @@ inline RoundsSetup setup_of(uint64_t seed) {
   train.sync.mode = "local";
   train.sync.every = 2 + static_cast<int64_t>(seed / 4 % 2);
   train.sync.begin = seed / 8 % 3 == 0 ? 3 : 0;
-  switch (seed / 4 % 6) {
+  switch (seed / 4 % 10) {
     case 0:
       break;
     case 1:
@@ -64,8 +64,26 @@ inline RoundsSetup setup_of(uint64_t seed) {
     case 4:
       train.sync.moments = "average";
       break;
-    default:
+    case 5:
       train.sync.copies = false;
+      break;
+    case 6:
+      train.sync.mode = "downpour";
+      train.sync.push = 0.5;
+      break;
+    case 7:
+      train.sync.mode = "gem";
+      train.sync.exchange = "int8";
+      break;
+    case 8:
+      train.sync.mode = "eamsgd";
+      train.sync.moments = "reset";
+      train.sync.exchange = "bf16";
+      break;
+    default:
+      train.sync.mode = "hybrid";
+      train.sync.moments = "average";
+      train.sync.schedule.delays = 4;
   }
   return setup;
 }
