@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Groups that train apart for a round of steps (train.sync.mode = local, easgd): the same bits on any number of workers, also when workers
+"""Groups that train apart for a round of steps (train.sync.mode = local, easgd, and those that take turns): the same bits on any number of workers, also when workers
 are lost and join, and after a resume; whole averages after each step are the exact sum; each event once an epoch.
 
   local_test.py [--long]     --long: the other kinds of models, branches, and a signal in the midst of a round
@@ -15,7 +15,7 @@ import tempfile
 
 from lib import runs
 from lib.checks import check
-from lib.elastic import CLASSIFIER, GAN, Run, same_end, steady
+from lib.elastic import CLASSIFIER, GAN, Run, same_end, same_losses, steady
 
 JOB = {**CLASSIFIER, "train.epochs": 2, "checkpoint.keep": 3,
        "train.sync.mode": "local", "train.sync.groups": 4, "train.sync.every": 4, "data.validation_split": 0}
@@ -26,6 +26,11 @@ MODES = {
     "bytes between groups": {"train.sync.exchange": "int8", "train.sync.moments": "reset"},
     "elastic averaging": {"train.sync.mode": "easgd"},
     "two bytes, exact at first": {"train.sync.exchange": "bf16", "train.sync.begin": 5},
+    "downpour": {"train.sync.mode": "downpour", "train.sync.push": 0.5, "train.sync.exchange": "bf16"},
+    "elastic averaging in turns": {"train.sync.mode": "eamsgd", "train.optimizer.name": "sgd", "train.optimizer.momentum": 0.9,
+                                   "train.optimizer.lr": 0.01, "train.sync.exchange": "int8"},
+    "gradient energy matching": {"train.sync.mode": "gem", "train.sync.max_staleness": 3},
+    "turns by layer": {"train.sync.mode": "hybrid", "train.sync.push": 0.25, "train.sync.begin": 5, "train.sync.moments": "average"},
 }
 
 
@@ -78,6 +83,22 @@ def killed(folder: pathlib.Path, calm: pathlib.Path, settings: dict, name: str) 
     check(not any(line["anew"] for line in rounds(run.out)), f"{name}: and no group began anew")
 
 
+def replayed(folder: pathlib.Path) -> None:
+    """Where a group began anew, since nobody had what it kept, another run does so too, with nobody lost."""
+    settings = JOB | {"train.epochs": 4, "train.sync.copies": "false"}
+    run = Run(folder / "bereft", settings, 3, **steady(folder, step_ms=150))
+    runs.wait_for_steps(run.out, run.launcher, 8)
+    run.kill(run.members()[-1])
+    run.end()
+    anew = {line["round"]: line["anew"] for line in rounds(run.out) if line["anew"]}
+    check(bool(anew), f"without copies a worker takes along what its groups kept, which begin anew: {anew}")
+    again = trained(folder, "again", settings | {"train.sync.replay": str(run.out)}, "--workers", "1")
+    buffers, others = runs.tensors(run.out), runs.tensors(again)
+    check(same_losses(run.out, again) and len(buffers) > 10 and buffers == others,
+          f"a run with a loss, and one worker that goes its way: the same losses, and the same bits in {len(buffers)} buffers")
+    check({line["round"]: line["anew"] for line in rounds(again) if line["anew"]} == anew, "whose groups begin anew in the same rounds")
+
+
 def resumed(folder: pathlib.Path, calm: pathlib.Path, settings: dict) -> None:
     out = trained(folder, "resumed", settings | {"train.epochs": 4, "train.max_steps": 13}, "--workers", "2")
     runs.run(out, settings | {"train.epochs": 4, "train.max_steps": 0}, "--workers", "1", "--resume")
@@ -116,6 +137,9 @@ def refused(folder: pathlib.Path) -> None:
             "train.sync.mode=gossip": "train.sync.mode",
             "train.sync.beta=0": "train.sync.beta must be above 0 and at most 1",
             "train.sync.outer.momentum=1": "train.sync.outer.momentum must be at least 0 and below 1",
+            "train.sync.max_staleness=-1": "train.sync.max_staleness must not be negative",
+            "train.sync.mode=eamsgd": "set train.optimizer to {name: sgd, momentum: 0.9, nesterov: true}",
+            "train.sync.replay=nowhere": "there is no record nowhere/metrics.jsonl on this host",
     }.items():
         text = runs.linac("check", "examples/topology.yaml", "--set", "train.sync.mode=local", "--set", "train.replicas=8", "--set", setting, status=2)
         check(words in text, f"{setting} is refused: {text.strip().splitlines()[-1]}")
@@ -128,9 +152,13 @@ def short(folder: pathlib.Path) -> None:
     for mode, settings in MODES.items():
         pair = [trained(folder, f"{mode} {workers}", JOB | settings, "--workers", workers) for workers in ("1", "3")]
         same_end(*pair, mode)
+        stale = [line["staleness_max"] for line in rounds(pair[0])]
+        in_turns = settings.get("train.sync.mode", "local") not in ("local", "easgd")
+        check(all(3 <= one <= 6 for one in stale) if in_turns else not any(stale), f"{mode}: turns of others between two of a group: {sorted(set(stale))}")
     every_step_averaged(folder)
     calm = trained(folder, "calm", JOB | {"train.epochs": 4}, "--workers", "1")
     killed(folder, calm, JOB, "killed")
+    replayed(folder)
     resumed(folder, calm, JOB)
     refused(folder)
 
