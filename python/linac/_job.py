@@ -31,10 +31,20 @@ class TrainSchedulePlateau(TypedDict, total=False):
     cooldown: int
 
 
+class TrainSyncGem(TypedDict, total=False):
+    kappa: float
+    momentum: float
+
+
 class TrainSyncOuter(TypedDict, total=False):
     lr: float
     momentum: float
     nesterov: bool
+
+
+class TrainSyncSchedule(TypedDict, total=False):
+    seed: int
+    delays: float
 
 
 class DataFields(TypedDict, total=False):
@@ -166,7 +176,12 @@ class TrainSync(TypedDict, total=False):
     exchange: str
     copies: bool
     beta: float
+    push: float
+    max_staleness: int
+    replay: str
     outer: TrainSyncOuter
+    gem: TrainSyncGem
+    schedule: TrainSyncSchedule
 
 
 class Budget(TypedDict, total=False):

@@ -171,6 +171,8 @@ export interface RoundLine {
   wait_s: number; // [s] in which the worker that writes the record waited for the last group
   exchange_s: number; // [s] in which it came together with the others
   bytes: number; // that it sent to other groups
+  staleness: number; // of groups that take turns: turns of others since a group's last one, the mean over the groups, and over layers where these have turns of their own
+  staleness_max: number; // likewise, the most
 }
 
 const readRoundLine = (json: Json): RoundLine => ({
@@ -184,6 +186,8 @@ const readRoundLine = (json: Json): RoundLine => ({
   wait_s: number(json["wait_s"]),
   exchange_s: number(json["exchange_s"]),
   bytes: integer(json["bytes"]),
+  staleness: number(json["staleness"]),
+  staleness_max: integer(json["staleness_max"]),
 });
 
 export interface GapLine {
